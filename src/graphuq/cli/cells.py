@@ -59,6 +59,7 @@ def read_cells(
         "id_column",
         "annotator_columns",
         "drop",
+        "read",
         *ENCODING_OPTIONS,
         *(GRAPH_OPTIONS if use_rep is None else ()),
     ]

@@ -27,6 +27,7 @@ def classify(
     truth_column: opt.TruthColumn = None,
     weight_column: opt.WeightColumn = None,
     drop: opt.Drop = None,
+    read: opt.Read = None,
     encode: opt.Encode = False,
     impute: opt.Impute = False,
     kind: opt.Kind = None,
@@ -76,13 +77,13 @@ def classify(
     )
     check_format(file_format)
     lists = edge_files(str(given.get("graph", "")))
-    read = {"FILE": file, "--labels": labels} | {f"--graph {path}": path for path in lists}
+    files = {"FILE": file, "--labels": labels} | {f"--graph {path}": path for path in lists}
     if store is not None:
         require_one_source(label_column, labels)
-        require_unread(read, output, "rows-*.parquet", "settings.json")
+        require_unread(files, output, "rows-*.parquet", "settings.json")
         return classify_in_store(classify, all_given)
     require_store(file, workers, scheduler)
-    require_unread(read, output, *OF_FIT, *([file.name] if file.suffix.lower() == ".h5ad" else []))
+    require_unread(files, output, *OF_FIT, *([file.name] if file.suffix.lower() == ".h5ad" else []))
     excluded = {"label_column": label_column, "labels": labels, "weight_column": weight_column,
                 "search": search, "max_classes": given.get("max_classes"),
                 "class_proportions": class_proportions}  # fmt: skip
@@ -92,7 +93,7 @@ def classify(
                     "id_column": id_column,
                     "truth_column": truth_column, "weight_column": weight_column, "drop": drop,
                     "encode": encode, "impute": impute, "kind": kind,
-                    "missing_value": missing_value, "scaling": scaling, "pca": pca,
+                    "missing_value": missing_value, "scaling": scaling, "pca": pca, "read": read,
                     **{n: given.get(n) for n in ("n_neighbors", "weights", "metric")}}  # fmt: skip
     cell_options = {"neighbors_key": neighbors_key, "use_rep": use_rep}
     with output_folder(output):
@@ -100,6 +101,8 @@ def classify(
         options = classifier_options(given)
         check_options(options, search, criterion)
         table, cells, options["graph"] = _read(file, edges, node_options, cell_options, options)
+        if table.line and not quiet:
+            print(table.line)
         labelled = _given_labels(table, labels, missing_label)
         require(
             weight_column is None or not search,
@@ -158,7 +161,7 @@ def _read(
     options : dict
         Keyword arguments of the classifier.
     """
-    from graphuq.cli.columns import refuse_given
+    from graphuq.cli.columns import read_options, refuse_given
     from graphuq.cli.edges import edge_files, graph_of_rows, read_edges
 
     if file.suffix.lower() == ".h5ad" and file.is_file():
@@ -184,6 +187,7 @@ def _read(
         weight_column=nodes["weight_column"],
         encoder=encoder_from(*given),
         annotator_columns=nodes["annotator_columns"],
+        options=read_options(nodes["read"]),
     )
     if lists:
         return table, None, graph_of_rows(lists, edges, table.ids)

@@ -89,6 +89,23 @@ def weights_from(
     return np.where(given, numbers, 1.0)
 
 
+def read_options(texts: Sequence[str] | None) -> dict[str, str]:
+    """Return the parts of option ``--read`` by their names.
+
+    Raises
+    ------
+    InvalidInput
+        If one is not NAME=VALUE.
+    """
+    named = {}
+    for text in texts or ():
+        name, equals, value = text.partition("=")
+        remedy = "write NAME=VALUE, as in separator=';'"
+        require(bool(name.strip() and equals and value), "--read", f"{text!r}", remedy)
+        named[name.strip()] = value
+    return named
+
+
 NOT_GIVEN = {"scaling": "none", "weights": "auto"}  # of options whose default is not None
 
 

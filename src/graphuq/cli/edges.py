@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from graphuq.cli.columns import check_column, refuse_given
-from graphuq.cli.frames import as_text, read_frame
+from graphuq.cli.columns import check_column, read_options, refuse_given
+from graphuq.cli.frames import as_text, format_of_file, read_frame
 from graphuq.cli.tables import Table
 from graphuq.errors import InvalidInput, StorageError, require
 from graphuq.graphs import Graph, from_edges, node_graph
-from graphuq.results.formats import table_formats
+from graphuq.results.formats import formats_of_reading
 from graphuq.utils.text_numbers import to_numbers
 
 DEFAULT_COLUMNS, WEIGHT = ("source", "target"), "weight"
@@ -41,8 +41,9 @@ def read_edges(path: Path, columns: str, options: Mapping[str, Any]) -> Table:
     InvalidInput, StorageError
         If the file cannot be read, a column is missing, or an option has no meaning.
     """
-    refuse_given(options, "--edges", "leave it out; labels of nodes are given with --labels FILE")
-    graph = _graph_of(path, columns)
+    others = {name: value for name, value in options.items() if name != "read"}
+    refuse_given(others, "--edges", "leave it out; labels of nodes are given with --labels FILE")
+    graph = _graph_of(path, columns, told=read_options(options.get("read")))
     assert graph.names is not None
     return Table(graph.weights, graph.names.astype(str), None, None, [])
 
@@ -50,7 +51,7 @@ def read_edges(path: Path, columns: str, options: Mapping[str, Any]) -> Table:
 def edge_files(graph: str) -> list[Path]:
     """Return the files that ``--graph`` names, separated by commas, or none for any other word."""
     paths = [Path(part.strip()) for part in graph.split(",")]
-    return paths if all(path.suffix.lower() in table_formats() for path in paths) else []
+    return paths if all(path.suffix.lower() in formats_of_reading() for path in paths) else []
 
 
 def graph_of_rows(paths: Sequence[Path], columns: str | None, ids: np.ndarray) -> Graph:
@@ -76,15 +77,20 @@ def graph_of_rows(paths: Sequence[Path], columns: str | None, ids: np.ndarray) -
     return node_graph(graphs if len(graphs) > 1 else graphs[names[0]])
 
 
-def _graph_of(path: Path, columns: str | None, nodes: np.ndarray | None = None) -> Graph:
+def _graph_of(
+    path: Path,
+    columns: str | None,
+    nodes: np.ndarray | None = None,
+    told: Mapping[str, str] | None = None,
+) -> Graph:
     """Return the graph of a list of edges, of given nodes or of those that it names."""
     if not path.is_file():
         raise StorageError(f"there is no file '{path}'")
     require(
-        path.suffix.lower() in table_formats(),
+        path.suffix.lower() in formats_of_reading(),
         "file",
         f"'{path.name}' has an unknown type for edges",
-        f"use {' or '.join(table_formats())}",
+        f"use {' or '.join(formats_of_reading())}",
     )
     names = list(DEFAULT_COLUMNS) if columns is None else [n.strip() for n in columns.split(",")]
     require(
@@ -93,7 +99,7 @@ def _graph_of(path: Path, columns: str | None, nodes: np.ndarray | None = None) 
         f"{columns!r}",
         "name two columns, or three with the weight: source,target,weight",
     )
-    frame = read_frame(path, names[:2])
+    frame = read_frame(path, names[:2], format_of_file(path, told))
     found = [str(column) for column in frame.columns]
     if columns is None and WEIGHT in found:
         names.append(WEIGHT)

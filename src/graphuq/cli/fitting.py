@@ -130,7 +130,9 @@ def fit_and_write(
     classifier.set_params(progress=not quiet).fit(features, codes, sample_weight=weights)
     names_given = np.array([str(name) or None for name in given], dtype=object)
     classifier.classes_ = np.array(names)  # the fit saw codes: the order of names may differ
-    classifier.result_ = with_classes(classifier.result_, names)
+    result = with_classes(classifier.result_, names)
+    settings = {**result.settings, "table": dict(table.settings)}
+    classifier.result_ = dataclasses.replace(result, settings=settings)
     from graphuq.report import write_report  # imports matplotlib: after the first result
 
     images = None if image_shape is None else table.features.reshape(-1, *image_shape)

@@ -1,20 +1,90 @@
 """Tables of pandas from files, and their columns as text."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
 
-from graphuq.results.formats import Csv, table_formats
+from graphuq.cli.columns import check_column
+from graphuq.errors import require
+from graphuq.results.formats import Csv, TableFormat, formats_of_reading
 from graphuq.utils.gate import reading
 
 
-def read_frame(path: Path, text_columns: Sequence[str]) -> pd.DataFrame:
-    """Read a table of any format, with some columns as text; any other suffix is that of a CSV."""
-    found = table_formats().get(path.suffix.lower(), Csv())
+class Frame(NamedTuple):
+    """Columns of features of a file, those of other use as text, and how the file was read.
+
+    Attributes
+    ----------
+    features : pandas.DataFrame
+    columns : dict of str to numpy.ndarray
+        Labels, ids and so on, by the names of their columns.
+    ids : numpy.ndarray of str, or None
+        Names of the rows that are the index of a table of pandas.
+    format : TableFormat
+    """
+
+    features: pd.DataFrame
+    columns: dict[str, np.ndarray]
+    ids: np.ndarray | None
+    format: TableFormat
+
+
+def format_of_file(
+    path: Path, options: Mapping[str, str] | None = None, decimal: str | None = None
+) -> TableFormat:
+    """Return the format of a file with what it shows; any other suffix is that of a CSV file."""
+    found = formats_of_reading().get(path.suffix.lower(), Csv())
+    return found.for_file(path, options, decimal)
+
+
+def read_frame(
+    path: Path, text_columns: Sequence[str], found: TableFormat | None = None
+) -> pd.DataFrame:
+    """Read a table of any format, with some columns as text."""
+    found = format_of_file(path) if found is None else found
     with reading(path, f"{path.suffix[1:]} file"):
         return found.read(path, text_columns)
+
+
+def read_columns(
+    path: Path,
+    special: Sequence[str],
+    dropped: Sequence[str],
+    found: TableFormat,
+    text_columns: Sequence[str] = (),
+) -> Frame:
+    """Read a table, and take apart what has another use than as a feature.
+
+    Raises
+    ------
+    InvalidInput
+        If a column is missing, or one with a name of its own is not the only one of this name.
+    """
+    frame = read_frame(path, [*special, *text_columns], found)
+    ids = _names_of_index(frame)
+    if frame.index.name in special:
+        frame = frame.reset_index()
+    present = [str(name) for name in frame.columns]
+    for column in (*special, *dropped):
+        check_column(column, present)
+        require(
+            column not in found.repeated,
+            "column",
+            f"two columns of '{path.name}' are named '{column}'",
+            "rename one of them",
+        )
+    columns = {column: as_text(frame[column]) for column in special}
+    return Frame(frame.drop(columns=[*special, *dropped]), columns, ids, found)
+
+
+def _names_of_index(frame: pd.DataFrame) -> np.ndarray | None:
+    """Return the names of rows that the index of a table holds, if it does."""
+    if isinstance(frame.index, pd.RangeIndex | pd.MultiIndex) or not frame.index.is_unique:
+        return None
+    return as_text(pd.Series(frame.index))
 
 
 def as_text(column: pd.Series) -> np.ndarray:

@@ -1,7 +1,7 @@
 """What ``graphuq label`` shows, and the features of it: tables, pictures, arrays, AnnData."""
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +12,7 @@ from scipy import sparse
 from graphuq.classifier.table_encoder import TableEncoder
 from graphuq.cli.columns import check_column
 from graphuq.cli.encoding import read_encoded
-from graphuq.cli.frames import as_text, read_frame
+from graphuq.cli.frames import as_text, format_of_file, read_frame
 from graphuq.cli.label_files import read_labels
 from graphuq.cli.tables import Table, check_ids, read_table
 from graphuq.errors import InvalidInput, require
@@ -27,7 +27,7 @@ from graphuq.labelling.items import (
     TableItems,
     TextItems,
 )
-from graphuq.results.formats import table_formats
+from graphuq.results.formats import formats_of_reading
 from graphuq.utils.gate import read_npy, require_file
 from graphuq.utils.text_numbers import to_numbers
 
@@ -50,6 +50,7 @@ class Columns:
     images: Path | None = None
     features: Path | None = None
     encoder: TableEncoder | None = None
+    options: Mapping[str, str] = dataclasses.field(default_factory=dict)
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -67,6 +68,8 @@ class Source:
         What the features are, if that is not obvious.
     is_graph : bool
         Whether the features are edge weights of a graph.
+    line : str
+        How a table was read.
     """
 
     items: Items
@@ -74,6 +77,7 @@ class Source:
     labels: np.ndarray | None = None
     words: str = ""
     is_graph: bool = False
+    line: str = ""
 
 
 def read_source(file: Path | None, columns: Columns, labels: Path | None) -> Source:
@@ -117,7 +121,7 @@ def _read(file: Path | None, columns: Columns) -> Source:
         return Source(PictureFiles.in_folder(columns.images), None, words=PIXEL_WORDS)
     require_file(file)
     kind = file.suffix.lower()
-    if columns.encoder is not None and kind not in table_formats():
+    if columns.encoder is not None and kind not in formats_of_reading():
         read_encoded(file, [], (), columns.encoder)  # says why it cannot
     if kind == ".h5ad":
         return _read_anndata(file, columns)
@@ -145,7 +149,8 @@ def _read_table(file: Path, columns: Columns) -> Source:
     special = [name for name in (columns.label, columns.id) if name is not None]
     if not shown:
         return _read_rows(file, columns, special)
-    frame = read_frame(file, [*special, *shown])
+    found = format_of_file(file, columns.options)
+    frame = read_frame(file, [*special, *shown], found)
     for name in (*special, *shown):
         check_column(name, [str(column) for column in frame.columns])
     labels = None if columns.label is None else as_text(frame[columns.label])
@@ -157,36 +162,44 @@ def _read_table(file: Path, columns: Columns) -> Source:
     features = None
     if columns.encoder is not None:
         unused = [*columns.dropped, *([] if columns.image is None else [columns.image])]
-        features = read_encoded(file, special, unused, columns.encoder)[1]
+        features = read_encoded(file, special, unused, columns.encoder, columns.options).features
     if columns.text is not None:
         items: Items = TextItems(values.tolist(), ids.tolist())
     else:
         folder = file.parent if columns.images is None else columns.images
         items = PictureFiles(folder, values.tolist(), ids.tolist())
     words = TEXT_WORDS if columns.text is not None else PIXEL_WORDS
-    return Source(items, features, labels, words if features is None else "")
+    line = f"{file.name}: {len(frame)} rows; {found}".removesuffix("; ")
+    return Source(items, features, labels, words if features is None else "", line=line)
 
 
 def _read_rows(file: Path, columns: Columns, special: list[str]) -> Source:
     """Return the rows of a table as items; its columns of numbers are the features."""
     require(columns.images is None, "--images", "given beside a table without --image-column",
             "name the column with the files")  # fmt: skip
-    frame = read_frame(file, special)
+    found = format_of_file(file, columns.options)
+    frame = read_frame(file, special, found)
     features: Any = None
+    line = f"{file.name}: {len(frame)} rows; {found}".removesuffix("; ")
     if columns.features is None:
         if columns.encoder is None or not columns.encoder.encode:
             _suggest_text(frame, [*special, *columns.dropped])
         table = read_table(
-            file, columns.label, columns.id, dropped=columns.dropped, encoder=columns.encoder
+            file,
+            columns.label,
+            columns.id,
+            dropped=columns.dropped,
+            encoder=columns.encoder,
+            options=columns.options,
         )
-        features, labels, ids = table.features, table.labels, table.ids
+        features, labels, ids, line = table.features, table.labels, table.ids, table.line
     else:
         for name in special:
             check_column(name, [str(column) for column in frame.columns])
         labels = None if columns.label is None else as_text(frame[columns.label])
         ids = np.arange(len(frame)) if columns.id is None else as_text(frame[columns.id])
     rows = frame.drop(columns=special)
-    return Source(TableItems(rows, ids.astype(str).tolist()), features, labels)
+    return Source(TableItems(rows, ids.astype(str).tolist()), features, labels, line=line)
 
 
 def _suggest_text(frame: pd.DataFrame, used: Sequence[str]) -> None:

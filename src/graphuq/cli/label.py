@@ -70,6 +70,7 @@ def label(
     missing_label: opt.MissingLabel = None,
     id_column: opt.IdColumn = None,
     drop: opt.Drop = None,
+    read: opt.Read = None,
     encode: opt.Encode = False,
     impute: opt.Impute = False,
     kind: opt.Kind = None,
@@ -139,7 +140,7 @@ def label(
 
     Example: graphuq label mails.csv --text-column body -o out
     """
-    from graphuq.cli.columns import require_one_source
+    from graphuq.cli.columns import read_options, require_one_source
     from graphuq.utils.extras import require_extra
 
     require_extra("label")
@@ -149,15 +150,15 @@ def label(
     from graphuq.cli.items import Columns, read_source
     from graphuq.cli.unread import require_unread
 
-    read = {"FILE": file, "--features": features, "--labels": labels}
-    require_unread(read, output, LABELS_FILE, *TABLES)
+    files = {"FILE": file, "--features": features, "--labels": labels}
+    require_unread(files, output, LABELS_FILE, *TABLES)
 
     encoder = encoder_from(encode, impute, kind, missing_value, scaling)
     columns = Columns(text_column, image_column, label_column, id_column, drop or (), images,
-                      features, encoder)  # fmt: skip
+                      features, encoder, read_options(read))  # fmt: skip
     source = read_source(file, columns, labels)
-    if source.words and not quiet:
-        print(source.words)
+    if not quiet:
+        print(*filter(None, (source.line, source.words)), sep="\n")
     shown = file if file is not None else images
     assert shown is not None  # required by read_source
     page = _open(

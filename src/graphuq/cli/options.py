@@ -66,7 +66,7 @@ OF_REGRESSOR = (
 
 File = Annotated[
     Path,
-    typer.Argument(metavar="FILE", help="CSV, Parquet, NPY, NPZ or H5AD file; each row is a node."),
+    typer.Argument(metavar="FILE", help="CSV, TSV, Parquet, NPY, NPZ or H5AD; each row is a node."),
 ]
 LabelColumn = Annotated[
     str | None,
@@ -203,8 +203,8 @@ Kind = Annotated[
     list[str] | None,
     option(
         "COLUMN=KIND",
-        "Kind of a column for --encode: number, date, category or text, as in zip=category. May "
-        "be repeated.",
+        "Kind of a column for --encode: number, date, category or text, as in zip=category or "
+        "'day=date %d/%m/%Y'. May be repeated.",
         FEATURES,
         default="found from the cells",
     ),
@@ -216,6 +216,17 @@ MissingValue = Annotated[
         "Text that means an empty cell of a feature, such as '?', for --impute. May be repeated.",
         FEATURES,
         default="an empty cell, NA, NaN, null, None",
+    ),
+]
+Read = Annotated[
+    list[str] | None,
+    option(
+        "NAME=VALUE",
+        "How FILE, if it is text, holds its table: separator (a character, tab or blank), "
+        "encoding, decimal (. or ,), quote, header (0, 1 or 2 lines) and skip (lines before it), "
+        "as in separator=';'. May be repeated.",
+        INPUT,
+        default="found from the file, and printed",
     ),
 ]
 Scaling = Annotated[

@@ -5,6 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
+from graphuq.cli import options as opt
 from graphuq.errors import require
 from graphuq.utils.files import check_writable
 
@@ -33,6 +34,7 @@ def predict(
         list[str] | None,
         typer.Option(metavar="COLUMN", help="Column of FILE to ignore. May be repeated."),
     ] = None,
+    read: opt.Read = None,
 ) -> None:
     """Predict new rows, which are not in the graph, with a stored posterior.
 
@@ -44,6 +46,7 @@ def predict(
     from graphuq.classifier.classifier import GraphClassifier
     from graphuq.classifier.regressor.answers import columns_of_rows
     from graphuq.classifier.regressor.regressor import GraphRegressor
+    from graphuq.cli.columns import read_options
     from graphuq.cli.preprocessing import restored
     from graphuq.cli.tables import read_table
     from graphuq.cli.unread import require_unread
@@ -60,8 +63,14 @@ def predict(
     with reading(posterior, "result"):
         columns, encoder, preprocessing = restored(tree)
     table = read_table(
-        file, id_column=id_column, dropped=drop or [], feature_columns=columns, encoder=encoder
+        file,
+        id_column=id_column,
+        dropped=drop or [],
+        feature_columns=columns,
+        encoder=encoder,
+        options=read_options(read),
     )
+    print(table.line)
     features = table.features
     if preprocessing is not None:
         features = preprocessing(features)

@@ -1,6 +1,7 @@
 """Scaling and principal components: the affine map from columns to features of the graph."""
 
 import dataclasses
+import json
 from typing import NamedTuple
 
 import numpy as np
@@ -121,7 +122,8 @@ def preprocess(
         Groups of a stored model, which `restored` reads.
     """
     features, encoder = table.features, table.encoder
-    groups = {"columns": xr.Dataset({"name": ("column", np.array(table.feature_names, str))})}
+    names = {"name": ("column", np.array(table.feature_names, str))}
+    groups = {"columns": xr.Dataset(names, attrs={"table": json.dumps(dict(table.settings))})}
     if encoder is not None:  # it scales columns itself
         scaling = "none"
         groups |= encoder.to_groups()

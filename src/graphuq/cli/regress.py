@@ -36,6 +36,7 @@ def regress(
     truth_column: TruthColumn = None,
     weight_column: opt.WeightColumn = None,
     drop: opt.Drop = None,
+    read: opt.Read = None,
     encode: opt.Encode = False,
     impute: opt.Impute = False,
     kind: opt.Kind = None,
@@ -62,7 +63,7 @@ def regress(
     from graphuq.classifier.regressor.answers import columns_of_fit
     from graphuq.classifier.regressor.regressor import GraphRegressor
     from graphuq.classifier.regressor.values import numbers_of
-    from graphuq.cli.columns import check_format, weights_from, without_missing
+    from graphuq.cli.columns import check_format, read_options, weights_from, without_missing
     from graphuq.cli.encoding import encoder_from
     from graphuq.cli.fitting import model_of_parts
     from graphuq.cli.preprocessing import preprocess
@@ -84,7 +85,10 @@ def regress(
             dropped=drop or (),
             weight_column=weight_column,
             encoder=encoder,
+            options=read_options(read),
         )
+        if not quiet:
+            print(table.line)
         assert table.labels is not None  # the column was named
         remedy = "leave the cell empty, or add --missing-label TEXT"
         target = numbers_of(without_missing(table.labels, missing_label), target_column, remedy)

@@ -2,7 +2,7 @@
 
 import dataclasses
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,13 +12,15 @@ import pyarrow as pa
 from pyarrow.parquet import ParquetFile
 
 from graphuq.classifier.table_encoder import TableEncoder
+from graphuq.classifier.table_encoder.readings import Reading
 from graphuq.classifier.table_encoder.refusals import RefusedColumns, empty_cells
 from graphuq.cli.columns import check_column, feature_columns_of, generated_names
-from graphuq.cli.frames import as_text, read_frame
+from graphuq.cli.contents import Contents
+from graphuq.cli.frames import as_text, format_of_file, read_columns
 from graphuq.errors import InvalidInput, require
 from graphuq.graphs.features import check_features, row_blocks
 from graphuq.graphs.inputs import Features
-from graphuq.results.formats import table_formats
+from graphuq.results.formats import formats_of_reading, table_formats
 from graphuq.results.formats.parquet import check_repeated
 from graphuq.utils.gate import (
     is_sparse_npz,
@@ -32,9 +34,6 @@ from graphuq.utils.gate import (
 ARRAYS = (".npy", ".npz")  # files without a table
 BATCH_ROWS = 65_536  # rows that are read together
 SPILLED_BYTES = 4 << 30  # bytes of features above which they are kept on disk, not in memory
-
-_Contents = tuple[dict[str, np.ndarray], Features, list[str]]
-"""Columns that are not features, by name; features; and their names."""
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -54,6 +53,10 @@ class Table:
         Made the features from the columns of the file.
     annotations : numpy.ndarray of str, shape (N, A), or None
         Label of each row by each annotator, empty where there is none.
+    settings : dict
+        How the file was read, as plain data.
+    line : str
+        How the file was read, in one line.
     """
 
     features: Features
@@ -64,6 +67,8 @@ class Table:
     weights: np.ndarray | None = None
     encoder: Any = None
     annotations: np.ndarray | None = None
+    settings: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    line: str = ""
 
 
 def read_table(
@@ -76,6 +81,7 @@ def read_table(
     weight_column: str | None = None,
     encoder: Any = None,
     annotator_columns: Sequence[str] = (),
+    options: Mapping[str, str] | None = None,
 ) -> Table:
     """Read features, ids and labels from a table, such as CSV or Parquet, or an NPY or NPZ file.
 
@@ -100,6 +106,8 @@ def read_table(
         Encodes the columns of features; it is fitted, unless it was before.
     annotator_columns : sequence of str
         Columns of ``annotations``.
+    options : dict of str to str, optional
+        What the user says of how a file of text holds its table: separator, encoding and so on.
 
     Raises
     ------
@@ -107,12 +115,12 @@ def read_table(
         If the file cannot be read, or a column is missing, repeated, or holds the wrong thing.
     """
     require_file(path)
-    known = (*table_formats(), *ARRAYS)
+    known = (*formats_of_reading(), *ARRAYS)
     require(
         path.suffix.lower() in known,
         "file",
         f"'{path.name}' has an unknown type",
-        f"use {', '.join(known)}",
+        f"use {', '.join((*table_formats(), *ARRAYS))}",
     )
     named = (label_column, id_column, truth_column, weight_column, *annotator_columns)
     special = [c for c in named if c is not None]
@@ -120,60 +128,59 @@ def read_table(
         len(set(special)) == len(special), "columns", f"{special} repeat", "name each column once"
     )
     if encoder is None:
-        columns, features, names = _read_contents(path, special, dropped, feature_columns)
+        found = _read_contents(path, special, dropped, feature_columns, options or {})
     else:
         from graphuq.cli.encoding import read_encoded
 
-        columns, features, names = read_encoded(path, special, dropped, encoder)
+        found = read_encoded(path, special, dropped, encoder, options)
+    columns, features = found.columns, found.features
     n_rows = features.shape[0]
     require(n_rows > 0, "file", f"'{path}' has no rows", "give at least 2 rows")
-    ids = columns[id_column] if id_column else np.arange(n_rows).astype(f"U{len(str(n_rows))}")
+    ids = np.arange(n_rows).astype(f"U{len(str(n_rows))}") if found.ids is None else found.ids
     if id_column:
+        ids = columns[id_column]
         check_ids(ids, id_column)
     return Table(
         features=features,
         ids=ids,
         labels=columns[label_column] if label_column else None,
         truth=columns[truth_column] if truth_column else None,
-        feature_names=names,
+        feature_names=found.names,
         weights=columns[weight_column] if weight_column else None,
         encoder=encoder,
         annotations=np.stack([columns[c] for c in annotator_columns], axis=1)
         if annotator_columns
         else None,
+        settings=found.settings(path),
+        line=found.line(path),
     )
 
 
 def _read_contents(
-    path: Path, special: list[str], dropped: Sequence[str], required: Sequence[str]
-) -> _Contents:
+    path: Path,
+    special: list[str],
+    dropped: Sequence[str],
+    required: Sequence[str],
+    options: Mapping[str, str],
+) -> Contents:
     """Return special columns, features and their names from a file of any known format."""
     kind = path.suffix.lower()
+    if kind in (*ARRAYS, ".parquet"):
+        require(not options, "--read", f"given beside '{path.name}'", "leave it out")
     if kind == ".npz":
         return _read_npz(path, special)
     if kind == ".npy":
         return _read_npy(path, special)
     if kind == ".parquet":
         return _read_parquet(path, special, dropped, required)
-    return _read_frame(path, special, dropped, required)
+    found = format_of_file(path, options)
+    frame = read_columns(path, special, dropped, found)
+    names = feature_columns_of([str(name) for name in frame.features.columns], required)
+    features, readings = _numeric(frame.features[names], bool(required), found.decimal)
+    return Contents(frame.columns, features, names, frame.ids, found, readings)
 
 
-def _read_frame(
-    path: Path, special: list[str], dropped: Sequence[str], required: Sequence[str]
-) -> _Contents:
-    """Return special columns, features and their names from a table that is read whole."""
-    frame = read_frame(path, special)
-    for column in special:
-        check_column(column, list(frame.columns))
-    columns = {column: as_text(frame[column]) for column in special}
-    for column in dropped:
-        check_column(column, list(frame.columns))
-    rest = frame.drop(columns=[*special, *dropped])
-    names = feature_columns_of([str(name) for name in rest.columns], required)
-    return columns, _numeric(rest[names], bool(required)), names
-
-
-def _read_npz(path: Path, special: list[str]) -> _Contents:
+def _read_npz(path: Path, special: list[str]) -> Contents:
     """Return special columns, features and their names from an NPZ file."""
     arrays = read_npz(path)
     if is_sparse_npz(arrays):
@@ -183,7 +190,7 @@ def _read_npz(path: Path, special: list[str]) -> _Contents:
             f"{special} of '{path.name}', which holds only weights of edges",
             "give --labels FILE, a file with the columns id and label",
         )
-        return {}, sparse_from(arrays, path), []
+        return Contents({}, sparse_from(arrays, path), [])
     for column in special:
         check_column(column, sorted(arrays))
     name = next((n for n in ("X", "features") if n in arrays), None)
@@ -201,10 +208,10 @@ def _read_npz(path: Path, special: list[str]) -> _Contents:
             f"{len(values)} values for {len(features)} rows",
             "save one value for each row",
         )
-    return columns, features, generated_names(features.shape[1])
+    return Contents(columns, features, generated_names(features.shape[1]))
 
 
-def _read_npy(path: Path, special: list[str]) -> _Contents:
+def _read_npy(path: Path, special: list[str]) -> Contents:
     """Return features from an NPY file, which has no other columns."""
     require(
         not special,
@@ -214,29 +221,38 @@ def _read_npy(path: Path, special: list[str]) -> _Contents:
     )
     features = read_npy(path)
     features = check_features(features, "features")
-    return {}, features, generated_names(features.shape[1])
+    return Contents({}, features, generated_names(features.shape[1]))
 
 
 def _read_parquet(
     path: Path, special: list[str], dropped: Sequence[str], required: Sequence[str]
-) -> _Contents:
+) -> Contents:
     """Return special columns, features and their names from a Parquet file."""
     with reading(path, "parquet file"), ParquetFile(path) as file:
         schema = file.schema_arrow
         check_repeated(schema.names, path)
         for column in (*special, *dropped):
             check_column(column, schema.names)
-        rest = [name for name in schema.names if name not in (*special, *dropped)]
+        index = _index_of(schema)
+        rest = [name for name in schema.names if name not in (*special, *dropped, *index)]
         names = feature_columns_of(rest, required)
-        frame = file.read(columns=special).to_pandas()
-        columns = {column: as_text(frame[column]) for column in special}
+        table = file.read(columns=[*special, *index]).to_pandas(ignore_metadata=True)
+        columns = {column: as_text(table[column]) for column in special}
+        ids = as_text(table[index[0]]) if len(index) == 1 and table[index[0]].is_unique else None
         dtype = _number_type([schema.field(name).type for name in names])
         if dtype is None:
-            frame = file.read(columns=names).to_pandas()
-            return columns, _numeric(frame, bool(required)), names
+            frame = file.read(columns=names).to_pandas(ignore_metadata=True)
+            features, readings = _numeric(frame, bool(required))
+            return Contents(columns, features, names, ids, None, readings)
         features = _read_batches(file, names, dtype)
         _refuse_gaps(features, names, bool(required))
-    return columns, check_features(features, "features"), names
+    return Contents(columns, check_features(features, "features"), names, ids)
+
+
+def _index_of(schema: pa.Schema) -> list[str]:
+    """Return the columns that pandas wrote as the index of a table."""
+    found = (schema.pandas_metadata or {}).get("index_columns", [])
+    return [name for name in found if isinstance(name, str) and name in schema.names]
 
 
 def _number_type(types: list[pa.DataType]) -> type[np.floating] | None:
@@ -269,14 +285,18 @@ def _allocate(shape: tuple[int, int], dtype: type[np.floating]) -> np.ndarray:
         return np.memmap(file, dtype, shape=shape)
 
 
-def _numeric(frame: pd.DataFrame, is_fitted: bool) -> np.ndarray:
-    """Return the columns of features as numbers.
+def _numeric(
+    frame: pd.DataFrame, is_fitted: bool, decimal: str | None = None
+) -> tuple[np.ndarray, dict[str, Reading]]:
+    """Return the columns of features as numbers, and how texts among them were read.
 
     Parameters
     ----------
     frame : pandas.DataFrame
     is_fitted : bool
         Whether these are new rows for a model.
+    decimal : {".", ","}, optional
+        Decimal mark of the file.
 
     Raises
     ------
@@ -288,13 +308,14 @@ def _numeric(frame: pd.DataFrame, is_fitted: bool) -> np.ndarray:
     if all(frame[name].dtype.kind in "biuf" for name in frame.columns):
         features = frame.to_numpy(dtype=np.float64)
         _refuse_gaps(features, [str(name) for name in frame.columns], is_fitted)
-        return check_features(features, "features")
+        return check_features(features, "features"), {}
     numbers = {name: float for name in frame.columns if frame[name].dtype.kind == "b"}
+    encoder = TableEncoder(False, scale=False, decimal=decimal)
     try:
-        found = TableEncoder(False, scale=False).fit_transform(frame.astype(numbers))
+        found = encoder.fit_transform(frame.astype(numbers))
     except RefusedColumns as error:
         raise error.at_command_line(is_fitted) from None
-    return check_features(found, "features")
+    return check_features(found, "features"), encoder.readings_
 
 
 def _refuse_gaps(features: np.ndarray, names: list[str], is_fitted: bool) -> None:

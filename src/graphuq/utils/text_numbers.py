@@ -16,7 +16,8 @@ def read_csv(path: Path, **options: Any) -> "pd.DataFrame":
     """Call `pandas.read_csv`, with a slower parser of numbers if the file may need it."""
     import pandas as pd
 
-    if not _is_safe() and _has_huge_exponent(path):
+    two_bytes = str(options.get("encoding", "")).startswith(("utf-16", "utf-32"))
+    if not _is_safe() and (two_bytes or _has_huge_exponent(path)):
         options["float_precision"] = "round_trip"
     frame: pd.DataFrame = pd.read_csv(path, **options)
     return frame

@@ -7,7 +7,8 @@ import numpy as np
 from jaxtyping import Bool
 
 from graphuq.classifier.table_encoder.readings import Reading
-from graphuq.errors import InvalidInput, require
+from graphuq.classifier.table_encoder.refusals import CORRECT, RefusedColumn
+from graphuq.errors import require
 from graphuq.graphs.inputs import is_frame, is_polars
 from graphuq.utils.extras import require_extra
 from graphuq.utils.written.gaps import is_gap_word
@@ -87,7 +88,7 @@ def values_of(column: "pd.Series", gaps: Bool[np.ndarray, " N"], reading: Readin
 
     Raises
     ------
-    InvalidInput
+    RefusedColumn
         If a cell cannot be read as this kind, or is infinite.
     """
     kind = reading.kind
@@ -97,11 +98,12 @@ def values_of(column: "pd.Series", gaps: Bool[np.ndarray, " N"], reading: Readin
         wrong = np.flatnonzero(~np.isfinite(numbers) & ~gaps)
         if len(wrong):
             row = int(wrong[0])
-            raise InvalidInput(
-                "X",
-                f"column {str(column.name)!r} holds {str(column.iloc[row])[:30]!r} in row {row}, "
-                f"which is no finite {kind}",
+            raise RefusedColumn(
+                str(column.name),
+                f"holds {str(column.iloc[row])[:30]!r} in row {row}, which is no finite {kind}",
                 "correct it, or empty the cell",
+                f"cells that are no finite {kind}",
+                CORRECT,
             )
         return numbers
     texts = np.empty(len(column), dtype=object)

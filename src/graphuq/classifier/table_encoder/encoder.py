@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     import xarray as xr
 
 GROUP = "table_encoder"  # of a stored model
-PARAMETERS = ("encode", "impute", "scale", "kinds", "missing_values")
+PARAMETERS = ("encode", "impute", "scale", "kinds", "missing_values", "decimal")
 
 
 class TableEncoder(TransformerMixin, BaseEstimator):
@@ -71,6 +71,9 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         "$1,234", or nearly all. So do dates of one format. docs/tables.md has the rules.
     missing_values : sequence of str, optional
         Texts that mean an empty cell, such as "?", besides NaN, None, NaT and "".
+    decimal : {".", ","}, optional
+        Decimal mark of texts that fit both, such as "1,234". By default that of the columns that
+        fit only one, or a point.
 
     Attributes
     ----------
@@ -101,12 +104,14 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         scale: bool = True,
         kinds: Mapping[str, str] | None = None,
         missing_values: Any = (),
+        decimal: str | None = None,
     ) -> None:
         self.encode = encode
         self.impute = impute
         self.scale = scale
         self.kinds = kinds
         self.missing_values = missing_values
+        self.decimal = decimal
 
     def fit(self, X: Any, y: Any = None) -> "TableEncoder":
         """Learn kinds, medians, categories and words from a table.
@@ -243,7 +248,9 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     def _read_columns(self, frame: "pd.DataFrame") -> None:
         """Find how each column is read, or refuse all columns that the parameters do not allow."""
         given = check_kinds(self.kinds, frame.columns.tolist())
-        decimal = decimal_mark_of(frame)
+        known = self.decimal in (None, ".", ",")
+        require(known, "decimal", f"{self.decimal!r}", "use a point or a comma")
+        decimal = self.decimal or decimal_mark_of(frame)
         self.readings_: dict[str, Reading] = {}
         refused: list[RefusedColumn] = []
         for name in frame.columns:
@@ -296,10 +303,15 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         """Return the columns in the form that the transformer takes."""
         import pandas as pd
 
-        columns = {}
+        columns, refused = {}, []
         for name in self.kinds_:
-            values = values_of(frame[name], gaps[name], self.readings_[name])
-            columns[name] = pd.Series(values, dtype=values.dtype)
+            try:
+                values = values_of(frame[name], gaps[name], self.readings_[name])
+            except RefusedColumn as error:
+                refused.append(error)
+            else:
+                columns[name] = pd.Series(values, dtype=values.dtype)
+        self._refuse(refused)
         return pd.DataFrame(columns)
 
     def _warn_of_unknown(self, cleaned: "pd.DataFrame") -> None:

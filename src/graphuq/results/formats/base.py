@@ -2,7 +2,7 @@
 
 import inspect
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -21,9 +21,50 @@ class TableFormat(ABC):
     ----------
     suffix : str
         End of names of files, such as ".csv".
+    other_suffixes : tuple of str
+        Further ends of names of files that are read in this format.
     """
 
     suffix: ClassVar[str]
+    other_suffixes: ClassVar[tuple[str, ...]] = ()
+
+    @property
+    def decimal(self) -> str | None:
+        """Decimal mark that the file showed."""
+        return None
+
+    @property
+    def repeated(self) -> Sequence[str]:
+        """Names of columns that occurred more than once."""
+        return ()
+
+    def for_file(
+        self, path: Path, options: Mapping[str, str] | None = None, decimal: str | None = None
+    ) -> "TableFormat":
+        """Return the format with what a file shows of how it holds its table.
+
+        Parameters
+        ----------
+        path : path
+        options : dict of str to str, optional
+            What the user says of it; only a file of text has a choice.
+        decimal : {".", ","}, optional
+            Decimal mark where a file of text does not tell.
+        """
+        require(not options, "--read", f"given beside '{path.name}'", "leave it out")
+        return self
+
+    def without(self, cells: Sequence[str]) -> "TableFormat":
+        """Return the format that takes some texts as empty cells, if the file has no types."""
+        return self
+
+    def settings(self) -> dict[str, Any]:
+        """Return what the file showed."""
+        return {}
+
+    def __str__(self) -> str:
+        """Return what the file showed, in a few words."""
+        return ""
 
     @abstractmethod
     def read(self, path: Path, text_columns: Sequence[str] = ()) -> "pd.DataFrame":
@@ -64,6 +105,13 @@ def table_formats() -> dict[str, TableFormat]:
             )
             found[kind.suffix] = kind  # of a class that was defined again, the last one counts
     return {suffix: kind() for suffix, kind in found.items()}
+
+
+def formats_of_reading() -> dict[str, TableFormat]:
+    """Return all formats by the suffixes of files that are read; own suffixes come first."""
+    known = table_formats()
+    others = {suffix: one for one in known.values() for suffix in one.other_suffixes}
+    return known | {suffix: one for suffix, one in others.items() if suffix not in known}
 
 
 def format_of(path: str | Path, argument: str = "path") -> TableFormat:

@@ -1,0 +1,228 @@
+"""Files of text as other programs write them: the answers are those of the plain file."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import graphuq as gq
+from graphuq.cli.app import run
+from graphuq.cli.tables import read_table
+from graphuq.errors import GraphuqWarning, InvalidInput, StorageError
+from graphuq.results.formats import Csv
+
+N = 40
+RNG = np.random.default_rng(0)
+NUMBERS = RNG.normal(1500, 800, (N, 3)).round(2)
+TABLE = pd.DataFrame(NUMBERS, columns=["width", "höhe", "c"]).assign(
+    label=np.where(np.arange(N) < 6, np.array(["oui", "été"])[np.arange(N) % 2], "")
+)
+
+
+def german(frame):
+    """Return numbers as a German spreadsheet writes them: 1.234,50."""
+    swap = str.maketrans(".,", ",.")
+    return frame.map(lambda v: f"{v:,.2f}".translate(swap) if isinstance(v, float) else v)
+
+
+def french(frame):
+    swap = str.maketrans(".,", ",\u202f")
+    return frame.map(lambda v: f"{v:,.2f}".translate(swap) if isinstance(v, float) else v)
+
+
+def english(frame):
+    return frame.map(lambda v: f"{v:,.2f}" if isinstance(v, float) else v)
+
+
+WRITERS = {
+    "plain": lambda t: t.to_csv(index=False).encode(),
+    "mark": lambda t: t.to_csv(index=False).encode("utf-8-sig"),
+    "utf-16": lambda t: t.to_csv(index=False, sep="\t").encode("utf-16"),
+    "utf-16 without mark": lambda t: t.to_csv(index=False).encode("utf-16-be"),
+    "cp1252": lambda t: t.to_csv(index=False).encode("cp1252"),
+    "semicolons": lambda t: t.to_csv(index=False, sep=";").encode(),
+    "tabs": lambda t: t.to_csv(index=False, sep="\t").encode(),
+    "pipes": lambda t: t.to_csv(index=False, sep="|").encode(),
+    "commas": lambda t: t.to_csv(index=False, sep=";", decimal=",").encode(),
+    "German": lambda t: german(t).to_csv(index=False, sep=";").encode("cp1252"),
+    "French": lambda t: french(t).to_csv(index=False, sep=";").encode(),
+    "quoted commas": lambda t: german(t).to_csv(index=False).encode(),
+    "English": lambda t: english(t).to_csv(index=False).encode(),
+    "spreadsheet": lambda t: b"sep=;\r\n" + t.to_csv(index=False, sep=";").encode(),
+    "comments": lambda t: b"# of 2012\n# by me\n" + t.to_csv(index=False).encode(),
+    "apostrophes": lambda t: t.to_csv(index=False, quotechar="'", quoting=2).encode(),
+    "separators at the end": lambda t: t.to_csv(index=False).replace("\n", ",\n").encode(),
+    "all quoted": lambda t: t.to_csv(index=False, quoting=1).encode(),
+}
+
+
+@pytest.mark.parametrize("kind", WRITERS)
+def test_files_of_other_programs_are_read(kind, tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_bytes(WRITERS[kind](TABLE))
+    table = read_table(path, "label")
+    np.testing.assert_allclose(table.features, NUMBERS, rtol=1e-12)
+    assert table.feature_names == ["width", "höhe", "c"]
+    assert table.labels.tolist() == TABLE["label"].tolist()
+
+
+def test_a_file_without_header_and_one_of_blanks(tmp_path):
+    TABLE.to_csv(tmp_path / "t.data", index=False, header=False)
+    table = read_table(tmp_path / "t.data", "x3")
+    np.testing.assert_allclose(table.features, NUMBERS)
+    assert "no header" in table.line
+    votes = pd.DataFrame(RNG.choice(["y", "n", "?"], (N, 5)))
+    votes.to_csv(tmp_path / "votes.data", index=False, header=False)
+    assert len(Csv().read(tmp_path / "votes.data")) == N
+    aligned = TABLE.drop(columns="label").to_string(index=False)
+    (tmp_path / "t.txt").write_text(aligned, encoding="utf-8")
+    np.testing.assert_allclose(read_table(tmp_path / "t.txt").features, NUMBERS)
+    (tmp_path / "years.csv").write_text("2010,2011\n1,2\n3,4\n5,6\n")
+    assert read_table(tmp_path / "years.csv").feature_names == ["2010", "2011"]
+
+
+def test_row_names_of_r(tmp_path):
+    """`write.table` of R leaves out the name of the names of rows."""
+    lines = [" ".join(f'"{name}"' for name in TABLE.columns)]
+    lines += [f'"{k}" {" ".join(map(str, row))} "a"' for k, row in enumerate(NUMBERS.tolist(), 1)]
+    (tmp_path / "t.txt").write_text("\n".join(lines), encoding="utf-8")
+    table = read_table(tmp_path / "t.txt", "label", "Unnamed: 0")
+    np.testing.assert_allclose(table.features, NUMBERS)
+    assert table.ids.tolist() == [str(k) for k in range(1, N + 1)]
+
+
+REFUSED = {
+    "second": (
+        "a,b,label\nkg,cm,\n1,2,x\n3,4,y\n",
+        "line 2 of 't.csv' looks like a second header line ('kg', 'cm'); delete it, or add --read "
+        "header=2 to join the two",
+    ),
+    "title": (
+        "Survey of 2012\n\na,b,label\n1,2,x\n3,4,y\n",
+        "another number of cells (1) than most others (3); delete what is above the names of "
+        "columns, or add --read skip=2",
+    ),
+    "twice": ("a,label,label\n1,2,x\n3,4,y\n", "two columns of 't.csv' are named 'label'; rename"),
+    "ragged": ("a,label\n1,x\n2,y,3\n4,z\n", "is not a readable csv file"),
+    "wide": ("a,label\n" + "1,x,2,3\n" * 9, "another number of cells (2) than most others (4)"),
+}
+
+
+@pytest.mark.parametrize("kind", REFUSED)
+def test_what_is_refused_says_what_to_do(kind, tmp_path, capsys):
+    text, words = REFUSED[kind]
+    (tmp_path / "t.csv").write_text(text)
+    command = ["classify", str(tmp_path / "t.csv"), "--label-column", "label"]
+    assert run([*command, "-o", str(tmp_path / "out")]) == 2
+    error = capsys.readouterr().err
+    assert words in error
+    assert error.count("\n") == 1
+
+
+def test_the_remedies_are_options(tmp_path):
+    for kind, option in (("second", {"header": "2"}), ("title", {"skip": "2"})):
+        (tmp_path / "t.csv").write_text(REFUSED[kind][0])
+        table = read_table(tmp_path / "t.csv", "label", options=option)
+        np.testing.assert_array_equal(table.features, [[1, 2], [3, 4]])
+    (tmp_path / "t.csv").write_text(REFUSED["second"][0])
+    joined = read_table(tmp_path / "t.csv", "label", options={"header": "2"}).feature_names
+    assert joined == ["a kg", "b cm"]
+
+
+@pytest.mark.parametrize(
+    ("told", "words"),
+    [
+        ("sep=;", "--read: 'sep' is unknown; use separator, encoding, decimal, quote, header"),
+        ("separator", "--read: 'separator'; write NAME=VALUE, as in separator=';'"),
+        ("separator=ab", "--read: separator=ab; give one character, or tab"),
+        ("encoding=utf-9", "--read: encoding=utf-9; use utf-8, cp1252"),
+        ("decimal=;", "--read: decimal=;; give a point or a comma"),
+        ("header=3", "--read: header=3; give 0, 1 or 2 lines"),
+        ("encoding=ascii", "is not text in ascii; name its encoding by --read encoding=latin-1"),
+    ],
+)
+def test_wrong_values_of_the_option_are_refused(told, words, tmp_path, capsys):
+    TABLE.to_csv(tmp_path / "t.csv", index=False)
+    command = ["classify", str(tmp_path / "t.csv"), "--label-column", "label", "--read", told]
+    assert run([*command, "-o", str(tmp_path / "out")]) == 2
+    assert words in capsys.readouterr().err
+
+
+def test_every_part_can_be_said(tmp_path):
+    text = "x\n'a''b'%'c'\n'1,234'%'ü'\n'2,345'%'v'\n"
+    (tmp_path / "t.csv").write_bytes(text.encode("latin-1"))
+    told = {"separator": "%", "quote": "'", "skip": "1", "header": "1", "encoding": "latin-1"}
+    for decimal, value in ((".", 1234), (",", 1.234)):
+        table = read_table(tmp_path / "t.csv", "c", options=told | {"decimal": decimal})
+        assert table.features[0, 0] == value
+        assert table.labels.tolist() == ["ü", "v"]
+        expected = told | {"decimal": decimal, "skip": 1, "header": 1}
+        assert {name: table.settings[name] for name in expected} == expected
+
+
+def test_parquet_has_no_such_parts(tmp_path):
+    TABLE.to_parquet(tmp_path / "t.parquet")
+    for encoder in (None, gq.TableEncoder()):
+        with pytest.raises(InvalidInput, match=r"--read: given beside 't.parquet'; leave it out"):
+            read_table(tmp_path / "t.parquet", "label", encoder=encoder, options={"decimal": ","})
+
+
+def test_what_was_taken_is_printed_and_stored(tmp_path, capsys):
+    german(TABLE).assign(day="5.1.2012").to_csv(
+        tmp_path / "t.csv", index=False, sep=";", encoding="cp1252"
+    )
+    command = ["classify", str(tmp_path / "t.csv"), "--label-column", "label", "--encode"]
+    command += ["--inference", "expectation-propagation", "-o", str(tmp_path / "out")]
+    assert run(command) == 0
+    first, *_ = capsys.readouterr().out.splitlines()
+    assert first == (
+        "t.csv: 40 rows; separator ';', cp1252, decimal commas; 3 numbers, 1 date; written as "
+        "day (%d.%m.%Y)"
+    )
+    with pytest.warns(GraphuqWarning, match="those of a table encoder"):
+        settings = gq.load(tmp_path / "out" / "posterior.nc").result_.settings["table"]
+    assert settings["separator"] == ";"
+    assert settings["columns"]["day"] == "date (%d.%m.%Y)"
+    assert json.dumps(settings)
+    command = ["predict", str(tmp_path / "out" / "posterior.nc"), str(tmp_path / "t.csv")]
+    assert run([*command, "-o", str(tmp_path / "p.csv")]) == 0
+    found = pd.read_csv(tmp_path / "p.csv")["label"]
+    assert (found == pd.read_csv(tmp_path / "out" / "predictions.csv")["label"]).all()
+
+
+def test_a_few_new_rows_are_read_with_the_mark_of_the_fit(tmp_path):
+    frame = pd.DataFrame({"a": np.arange(9) + 0.25, "label": list("xxxxyyyyy")})
+    frame.to_csv(tmp_path / "t.csv", index=False, decimal=",", quoting=1)
+    encoder = gq.TableEncoder(scale=False)
+    read_table(tmp_path / "t.csv", "label", encoder=encoder)
+    (tmp_path / "new.csv").write_text('"a"\n"1,234"\n')
+    assert read_table(tmp_path / "new.csv", encoder=encoder).features == [[1.234]]
+
+
+def test_names_that_repeat_are_numbered_and_said(tmp_path):
+    (tmp_path / "t.csv").write_text("a,a,label\n1,2,x\n3,4,y\n")
+    table = read_table(tmp_path / "t.csv", "label")
+    assert table.feature_names == ["a", "a.1"]
+    assert "names that repeat: a" in table.line
+
+
+@pytest.mark.parametrize("encoder", [None, gq.TableEncoder()])
+def test_the_index_of_pandas_has_the_ids(encoder, tmp_path):
+    frame = TABLE.set_axis([f"r{k}" for k in range(N)])
+    frame.to_parquet(tmp_path / "t.parquet")
+    table = read_table(tmp_path / "t.parquet", "label", encoder=encoder)
+    assert table.ids.tolist() == [f"r{k}" for k in range(N)]
+    assert table.features.shape == (N, 3)
+    frame.rename_axis("key").to_parquet(tmp_path / "t.parquet")
+    encoder = None if encoder is None else gq.TableEncoder()
+    table = read_table(tmp_path / "t.parquet", "label", "key", encoder=encoder)
+    assert table.ids[3] == "r3"
+    assert table.features.shape == (N, 3)
+
+
+def test_a_cut_file_is_found_whatever_its_separator(tmp_path):
+    text = TABLE.to_csv(index=False, sep=";")
+    (tmp_path / "t.csv").write_text(text[: text.rindex(";") - 20], encoding="utf-8")
+    with pytest.raises(StorageError, match=r"the last row of .* has too few fields"):
+        read_table(tmp_path / "t.csv", "label")
