@@ -126,7 +126,7 @@ class NotConvergedWarning(GraphuqWarning):
 
 
 class MissingLabelWarning(GraphuqWarning):
-    """Most rows have a class whose name often means "no label"."""
+    """Rows have a class whose name often means "no label": it is asked about, or left out."""
 
 
 class UnlabelledScoreWarning(GraphuqWarning):

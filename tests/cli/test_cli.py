@@ -470,7 +470,7 @@ def test_a_text_can_mean_unlabelled(csv, tmp_path):
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("default::graphuq.errors.MissingLabelWarning")
-@pytest.mark.parametrize("mark", ["?", pytest.param("-1", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("mark", ["-1", pytest.param("none", marks=pytest.mark.slow)])
 def test_a_class_that_may_mean_unlabelled_is_asked_about(mark, csv, tmp_path, capsys):
     table = frame()
     table["label"] = table["label"].replace("", mark)
@@ -496,6 +496,39 @@ def test_unequal_scales_are_a_warning_that_scaling_removes(csv, tmp_path, capsys
     assert line.endswith("; use --scaling standard")
     assert classify(csv, tmp_path / "2", *options, "--scaling", "standard") == 0
     assert capsys.readouterr().err == ""
+
+
+@pytest.mark.filterwarnings("default::graphuq.errors.MissingLabelWarning")
+@pytest.mark.parametrize("mark", ["?", "unknown", "Unassigned", "NA", "nan", "-"])
+def test_words_for_unlabelled_are_taken_so_and_named(mark, csv, tmp_path, capsys):
+    plain = tmp_path / "plain.csv"
+    frame().to_csv(plain, index=False)
+    table = frame()
+    table["label"] = table["label"].replace("", mark)
+    table.to_csv(csv, index=False)
+    assert classify(plain, tmp_path / "1", *QUICK, "--quiet") == 0
+    assert classify(csv, tmp_path / "2", *QUICK, "--quiet") == 0
+    assert capsys.readouterr().err == (
+        f"graphuq: warning: labels: '{mark}' (52 rows) is taken as unlabelled; --missing-label '' "
+        "makes it a class\n"
+    )
+    first, second = (pd.read_csv(tmp_path / i / "predictions.csv") for i in "12")
+    pd.testing.assert_frame_equal(first, second)
+
+
+@pytest.mark.filterwarnings("default::graphuq.errors.MissingLabelWarning")
+def test_a_word_for_unlabelled_can_be_a_class(csv, tmp_path, capsys):
+    table = frame(n_labelled=60)
+    table.loc[table["label"] == "left", "label"] = "unknown"
+    table.to_csv(csv, index=False)
+    for texts in ([""], ["left"]):
+        told = [word for text in texts for word in ("--missing-label", text)]
+        assert classify(csv, tmp_path / "1", *QUICK, "--quiet", *told) == 0
+        classes = pd.read_csv(tmp_path / "1" / "predictions.csv")["label"]
+        assert sorted(set(classes)) == ["right", "unknown"]
+    assert "unlabelled;" not in capsys.readouterr().err
+    assert classify(csv, tmp_path / "2", *QUICK, "--quiet") == 2
+    assert "only the class ['right']" in capsys.readouterr().err
 
 
 def test_columns_can_be_dropped(csv, tmp_path):

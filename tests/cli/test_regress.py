@@ -124,10 +124,29 @@ def test_errors_are_one_line(csv, tmp_path, capsys, more, message):
 
 
 def test_text_in_the_target_is_named(csv, tmp_path, capsys):
-    csv.write_text(csv.read_text().replace("h3,", "h3,", 1).replace(",\n", ",NA\n", 1))
+    csv.write_text(csv.read_text().replace(",\n", ",dear\n", 1))
     assert regress(csv, tmp_path / "out", "--quiet") == 2
-    assert "price: 'NA' is not a number; leave the cell empty, or add" in capsys.readouterr().err
-    assert regress(csv, tmp_path / "out", "--quiet", "--missing-label", "NA") == 0
+    assert "price: 'dear' is not a number; leave the cell empty, or add" in capsys.readouterr().err
+    assert regress(csv, tmp_path / "out", "--quiet", "--missing-label", "dear") == 0
+
+
+@pytest.mark.filterwarnings("default::graphuq.errors.GraphuqWarning")
+def test_targets_however_they_are_written(csv, tmp_path, capsys):
+    """Prices in dollars, and words in place of those that are not known."""
+    assert regress(csv, tmp_path / "plain", "--quiet") == 0
+    table = pd.read_csv(csv, dtype=str, keep_default_na=False)
+    price = table["price"]
+    table["price"] = np.where(price == "", "NA", "$" + price)
+    table.to_csv(csv, index=False)
+    assert regress(csv, tmp_path / "written", "--quiet") == 0
+    assert "count as empty: 'NA' (60 in price)" in capsys.readouterr().err
+    plain, written = (pd.read_csv(tmp_path / n / "predictions.csv") for n in ("plain", "written"))
+    pd.testing.assert_frame_equal(plain, written)
+    table["price"] = price.str.replace(".", ",")
+    table.to_csv(csv, index=False, sep=";", decimal=",")
+    assert regress(csv, tmp_path / "commas", "--quiet") == 0
+    commas = pd.read_csv(tmp_path / "commas" / "predictions.csv")
+    pd.testing.assert_frame_equal(plain, commas)
 
 
 def test_weights_of_numbers(csv, tmp_path):

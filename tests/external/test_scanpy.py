@@ -13,7 +13,7 @@ import pytest
 from scipy import sparse
 
 import graphuq as gq
-from graphuq.errors import InvalidInput
+from graphuq.errors import InvalidInput, MissingLabelWarning
 from graphuq.external.h5ad import read_h5ad, write_h5ad
 
 label_cells, suggest_cells, transfer, per_cluster = (
@@ -171,6 +171,22 @@ def test_values_that_mean_no_type(empty):
     found, wanted = probabilities(adata), probabilities(expected)
     pd.testing.assert_frame_equal(found, wanted)
     assert adata.obs["gq"].cat.categories[-1] == ("?" if empty == "?" else "Unknown")
+
+
+@pytest.mark.parametrize("word", ["unknown", "Unassigned", "NA", "nan", "-"])
+def test_words_for_no_type_are_taken_so_and_named(word):
+    adata, expected = cells(), cells()
+    few = adata.obs["few"].astype(object).to_numpy(copy=True)
+    few[few == "Unknown"] = word
+    adata.obs["few"] = few
+    named = rf"adata.obs\['few'\]: '{word}' \(\d+ rows\) is taken as unlabelled; unlabelled=\("
+    with pytest.warns(MissingLabelWarning, match=named):
+        label_cells(adata, "few", classifier=QUICK)
+    label_cells(expected, "few", classifier=QUICK)
+    pd.testing.assert_frame_equal(probabilities(adata), probabilities(expected))
+    with pytest.warns(MissingLabelWarning, match=f"the class '{word}' holds 111 of 120 rows"):
+        label_cells(adata, "few", unlabelled=("", "Unknown"), classifier=QUICK)
+    assert word in adata.obs["gq_label"].cat.categories
 
 
 @pytest.mark.slow

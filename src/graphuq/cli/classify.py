@@ -122,7 +122,9 @@ def classify(
             search=parse_search(search),
             criterion="auto" if criterion is None else criterion,
             proportions=parse_proportions(class_proportions),
-            weights=weights_from(table.weights, weight_column, labelled != ""),
+            weights=weights_from(
+                table.weights, weight_column, labelled != "", table.settings.get("decimal")
+            ),
             annotators=annotators,
             resume=resume,
             quiet=quiet,
@@ -205,4 +207,4 @@ def _given_labels(
     in_table = table.labels if table.annotations is None else table.annotations
     given = read_labels(labels, table.ids) if labels is not None else in_table
     assert given is not None  # one of the two sources is required
-    return without_missing(given, missing_label)
+    return without_missing(given, missing_label or None)

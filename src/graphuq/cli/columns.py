@@ -8,9 +8,11 @@ from typing import Any
 import numpy as np
 from jaxtyping import Bool, Float
 
-from graphuq.errors import InvalidInput, require
+from graphuq.errors import GraphuqWarning, InvalidInput, require
 from graphuq.results.formats import table_formats
 from graphuq.utils.checks import is_number
+from graphuq.utils.user_warnings import warn_user
+from graphuq.utils.written.gaps import is_gap_word
 
 
 def generated_names(n_columns: int) -> list[str]:
@@ -63,13 +65,71 @@ def require_one_source(label_column: str | None, labels: Path | None) -> None:
     )
 
 
-def without_missing(labels: np.ndarray, missing: Sequence[str] | None) -> np.ndarray:
-    """Return labels as text, empty where they are a text that means unlabelled."""
-    return np.where(np.isin(labels, missing or []), "", labels)
+def without_missing(
+    labels: np.ndarray, missing: Sequence[str] | None, argument: str = "labels"
+) -> np.ndarray:
+    """Return labels as text, empty where they are a text that means unlabelled.
+
+    These are the given texts or, if none is given, words such as "?" and "unknown".
+
+    Warns
+    -----
+    MissingLabelWarning
+        If there are such words.
+    """
+    if missing is not None:
+        return np.where(np.isin(labels, missing), "", labels)
+    from graphuq.classifier.unlabelled_words import without_words
+
+    return without_words(labels, argument, "--missing-label '' makes it a class")
+
+
+def numbers_from(
+    text: np.ndarray, column: str, remedy: str, decimal: str | None
+) -> Float[np.ndarray, " N"]:
+    """Return numbers from a column of text, however they are written; NaN where it is empty.
+
+    Parameters
+    ----------
+    text : numpy.ndarray of str, shape (N,)
+    column : str
+    remedy : str
+        What to do about other texts.
+    decimal : {".", ","} or None
+        Decimal mark of the file.
+
+    Raises
+    ------
+    InvalidInput
+        If a text is no number.
+
+    Warns
+    -----
+    GraphuqWarning
+        If words for "nothing" count as empty, or bounds such as "<0.1" as numbers.
+    """
+    import pandas as pd
+
+    from graphuq.classifier.regressor.values import numbers_of
+    from graphuq.classifier.table_encoder.readings import as_numbers, remarks
+
+    cells = pd.Series(text, dtype=object)
+    reading = as_numbers(cells[text != ""], decimal) if (text != "").any() else None
+    if reading is None or not all(map(is_gap_word, reading.gaps)):
+        return numbers_of(text, column, remedy)
+    if found := remarks(cells[text != ""].to_frame(column), {column: reading}, {}):
+        warn_user(f"{column}: {'; '.join(found)}", GraphuqWarning)
+    filled = (text != "") & ~np.isin(text, reading.gaps)
+    numbers = np.full(len(text), np.nan)
+    numbers[filled] = reading.numbers(cells[filled])
+    return numbers_of(numbers, column, remedy)
 
 
 def weights_from(
-    text: np.ndarray | None, column: str | None, given: Bool[np.ndarray, "N *A"]
+    text: np.ndarray | None,
+    column: str | None,
+    given: Bool[np.ndarray, "N *A"],
+    decimal: str | None = None,
 ) -> Float[np.ndarray, " N"] | None:
     """Return weights of labels from a column of text, or None without one.
 
@@ -80,10 +140,8 @@ def weights_from(
     """
     if text is None or column is None:
         return None
-    from graphuq.classifier.regressor.values import numbers_of
-
     remedy = "give a number >= 0 for each given label"
-    numbers = numbers_of(text, column, remedy)
+    numbers = numbers_from(text, column, remedy, decimal)
     wrong = np.flatnonzero(given & ~(numbers >= 0))
     require(len(wrong) == 0, column, f"no weight >= 0 in row {wrong[:1].tolist()}", remedy)
     return np.where(given, numbers, 1.0)

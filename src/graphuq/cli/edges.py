@@ -7,13 +7,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from graphuq.classifier.table_encoder.readings import as_numbers
 from graphuq.cli.columns import check_column, read_options, refuse_given
 from graphuq.cli.frames import as_text, format_of_file, read_frame
 from graphuq.cli.tables import Table
 from graphuq.errors import InvalidInput, StorageError, require
 from graphuq.graphs import Graph, from_edges, node_graph
 from graphuq.results.formats import formats_of_reading
-from graphuq.utils.text_numbers import to_numbers
 
 DEFAULT_COLUMNS, WEIGHT = ("source", "target"), "weight"
 
@@ -128,10 +128,19 @@ def _numbers(column: pd.Series) -> Any:
     InvalidInput
         If one is empty or text.
     """
-    numbers = to_numbers(column)
-    if numbers.isna().any():
-        row = int(numbers.isna().to_numpy().argmax())
+    if column.dtype.kind in "iuf":
+        numbers = column.to_numpy(dtype=float)
+    else:
+        cells = column.fillna("").astype(str).to_numpy(dtype=str)
+        reading = as_numbers(pd.Series(cells, dtype=object))
+        numbers = (
+            np.full(len(cells), np.nan)
+            if reading is None
+            else reading.numbers(pd.Series(cells, dtype=object))
+        )
+    if np.isnan(numbers).any():
+        row = int(np.isnan(numbers).argmax())
         raise InvalidInput(
             "weight", f"{str(column.iloc[row])!r} in row {row}", "give a number >= 0 in every row"
         )
-    return numbers.to_numpy(dtype=float)
+    return numbers

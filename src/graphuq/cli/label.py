@@ -165,7 +165,7 @@ def label(
         source,
         given,
         ("none" if encoder is not None else scaling, pca),
-        missing=missing_label or [],
+        missing=missing_label or None,
         classes=class_name or [],
         labels=output / LABELS_FILE,
         rule=rule,
@@ -181,7 +181,7 @@ def _open(
     source: Any,
     settings: dict[str, Any],
     preprocessing: tuple[str, int | None],
-    missing: list[str],
+    missing: list[str] | None,
     **options: Any,
 ) -> "LabellingPage":
     """Return the page of what was read, which is served."""

@@ -93,9 +93,9 @@ MissingLabel = Annotated[
     list[str] | None,
     option(
         "TEXT",
-        "Text that means unlabelled, such as '?'. May be repeated.",
+        "Text that means unlabelled, and no other but an empty cell does. May be repeated.",
         INPUT,
-        default="an empty cell",
+        default="an empty cell, and words such as ?, NA, unknown, which are named",
     ),
 ]
 IdColumn = Annotated[
@@ -250,10 +250,10 @@ MissingTarget = Annotated[
     list[str] | None,
     option(
         "TEXT",
-        "Text that means unknown, such as 'NA'. May be repeated.",
+        "Text that means unknown. May be repeated.",
         INPUT,
         "--missing-label",
-        default="an empty cell",
+        default="an empty cell, and words such as ?, NA, which are named",
     ),
 ]
 Positive = Annotated[

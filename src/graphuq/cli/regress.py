@@ -62,8 +62,13 @@ def regress(
 
     from graphuq.classifier.regressor.answers import columns_of_fit
     from graphuq.classifier.regressor.regressor import GraphRegressor
-    from graphuq.classifier.regressor.values import numbers_of
-    from graphuq.cli.columns import check_format, read_options, weights_from, without_missing
+    from graphuq.cli.columns import (
+        check_format,
+        numbers_from,
+        read_options,
+        weights_from,
+        without_missing,
+    )
     from graphuq.cli.encoding import encoder_from
     from graphuq.cli.fitting import model_of_parts
     from graphuq.cli.preprocessing import preprocess
@@ -91,18 +96,21 @@ def regress(
             print(table.line)
         assert table.labels is not None  # the column was named
         remedy = "leave the cell empty, or add --missing-label TEXT"
-        target = numbers_of(without_missing(table.labels, missing_label), target_column, remedy)
+        decimal = table.settings.get("decimal")
+        told = missing_label or []
+        known = without_missing(table.labels, told)
+        target = numbers_from(known, target_column, remedy, decimal)
         truth = None
         if table.truth is not None:
-            known = without_missing(table.truth, missing_label)
-            truth = numbers_of(known, f"{truth_column}", remedy)
+            known = without_missing(table.truth, told)
+            truth = numbers_from(known, f"{truth_column}", remedy, decimal)
         regressor = GraphRegressor(
             **{name: value for name, value in given.items() if name not in ("model", *parts)},
             model=model_of_parts(given, parts, Regression),
             progress=not quiet,
         )
         features, groups = preprocess(table, regressor.graph, scaling, pca)
-        certainty = weights_from(table.weights, weight_column, ~np.isnan(target))
+        certainty = weights_from(table.weights, weight_column, ~np.isnan(target), decimal)
         regressor.fit(features, target, sample_weight=certainty)
         columns = columns_of_fit(regressor, table.ids, coverage, quantity)
         predictions = frame_of({**columns, "given": target})

@@ -7,12 +7,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
+from graphuq.classifier.unlabelled_words import without_words
 from graphuq.errors import require
 from graphuq.graphs import Graph, from_adjacency
 from graphuq.utils.extras import require_extra
 
 DEFAULT_KEY = "neighbors"
-UNLABELLED = ("", None, "Unknown")
+UNLABELLED = ("", None, "Unknown")  # and other words, where nothing is given
 
 
 class KnownTypes(NamedTuple):
@@ -98,7 +99,7 @@ def representation(adata: Any, use_rep: str, argument: str = "adata") -> Any:
 
 
 def known_types(
-    adata: Any, labels_key: str, unlabelled: Sequence[Any], argument: str = "adata"
+    adata: Any, labels_key: str, unlabelled: Sequence[Any] | None, argument: str = "adata"
 ) -> KnownTypes:
     """Return the known types of cells.
 
@@ -107,8 +108,9 @@ def known_types(
     adata : anndata.AnnData
     labels_key : str
         Column of ``obs``.
-    unlabelled : sequence
-        Values that mean an unknown type, besides missing ones.
+    unlabelled : sequence or None
+        Values that mean an unknown type, besides missing ones. None: "Unknown", and such words
+        as "unassigned", which a warning names.
 
     Raises
     ------
@@ -125,14 +127,20 @@ def known_types(
         f"use one of {[str(name) for name in adata.obs.columns]}",
     )
     column = adata.obs[labels_key]
-    texts = {str(value) for value in unlabelled if value is not None}
-    values = np.array([None if pd.isna(v) else str(v) for v in column], dtype=object)
-    values[np.array([value in texts or value == "" for value in values])] = None
+    told = UNLABELLED if unlabelled is None else unlabelled
+    texts = {str(value) for value in told if value is not None}
+    found = np.array(
+        ["" if pd.isna(v) or str(v) in texts else str(v) for v in column], dtype=object
+    )
+    if unlabelled is None:
+        remedy = "unlabelled=('', 'Unknown') makes it a type"
+        found = without_words(found, f"{argument}.obs[{labels_key!r}]", remedy)
+    values = np.array([value or None for value in found.tolist()], dtype=object)
     present = {value for value in values if value is not None}
     order = sorted(present)
     if isinstance(column.dtype, pd.CategoricalDtype):
         order = [str(name) for name in column.cat.categories if str(name) in present]
-    names = [value for value in unlabelled if isinstance(value, str) and value]
+    names = [value for value in told if isinstance(value, str) and value]
     return KnownTypes(values, order, names[0] if names else "Unknown")
 
 

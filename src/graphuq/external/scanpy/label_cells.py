@@ -10,7 +10,6 @@ from graphuq.classifier.classifier import GraphClassifier
 from graphuq.errors import require
 from graphuq.external.scanpy.annotation import annotate, check_threshold
 from graphuq.external.scanpy.cells import (
-    UNLABELLED,
     KnownTypes,
     cell_graph,
     check_annotated,
@@ -26,7 +25,7 @@ def label_cells(
     *,
     neighbors_key: str | None = None,
     use_rep: str | None = None,
-    unlabelled: Sequence[Any] = UNLABELLED,
+    unlabelled: Sequence[Any] | None = None,
     key_added: str = "gq",
     min_probability: float = 0.5,
     classifier: GraphClassifier | None = None,
@@ -46,9 +45,10 @@ def label_cells(
     use_rep : str, optional
         "X" or an entry of ``obsm``, of which graphuq makes its own graph of nearest neighbours,
         instead of the stored graph.
-    unlabelled : sequence, default ("", None, "Unknown")
+    unlabelled : sequence, optional
         Values of the column that mean an unknown type, besides missing ones. The first text
-        that is not empty names cells whose type stays open.
+        that is not empty names cells whose type stays open. By default ``("", "Unknown")`` and
+        such words as "unassigned" and "nan", which a warning names.
     key_added : str, default "gq"
         Start of the names of what is written.
     min_probability : float, default 0.5
@@ -116,7 +116,7 @@ def fit_cells(
     labels_key: str,
     neighbors_key: str | None,
     use_rep: str | None,
-    unlabelled: Sequence[Any],
+    unlabelled: Sequence[Any] | None,
     classifier: GraphClassifier | None,
 ) -> tuple[GraphClassifier, KnownTypes, str]:
     """Fit a classifier to the cells; return it, the known types, and where the graph is from.

@@ -9,7 +9,7 @@ from graphuq.acquisition.base import Rule
 from graphuq.acquisition.query import query
 from graphuq.classifier.classifier import GraphClassifier
 from graphuq.errors import require
-from graphuq.external.scanpy.cells import UNLABELLED, check_annotated
+from graphuq.external.scanpy.cells import check_annotated
 from graphuq.external.scanpy.label_cells import fit_cells
 from graphuq.utils.extras import require_extra
 
@@ -25,7 +25,7 @@ def suggest_cells(
     rule: str | Rule = "auto",
     neighbors_key: str | None = None,
     use_rep: str | None = None,
-    unlabelled: Sequence[Any] = UNLABELLED,
+    unlabelled: Sequence[Any] | None = None,
     key_added: str = "gq",
     classifier: GraphClassifier | None = None,
     rng: int | np.random.Generator = 0,

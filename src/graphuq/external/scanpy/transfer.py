@@ -11,7 +11,6 @@ from graphuq.classifier.classifier import GraphClassifier
 from graphuq.errors import require
 from graphuq.external.scanpy.annotation import annotate, check_threshold
 from graphuq.external.scanpy.cells import (
-    UNLABELLED,
     check_annotated,
     known_types,
     representation,
@@ -28,7 +27,7 @@ def transfer(
     labels_key: str,
     *,
     use_rep: str | None = None,
-    unlabelled: Sequence[Any] = UNLABELLED,
+    unlabelled: Sequence[Any] | None = None,
     key_added: str = "gq",
     min_probability: float = 0.5,
     max_per_type: int = 200,
