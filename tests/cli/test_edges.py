@@ -113,3 +113,89 @@ def test_graph_of_rows_that_does_not_fit(graph, options, words, rows, tmp_path, 
     assert rows(str(tmp_path / graph), *options) == 2
     error = capsys.readouterr().err
     assert re.search(words, error), error
+
+
+WRITERS = {
+    "graphml": networkx.write_graphml,
+    "gml": networkx.write_gml,
+    "gexf": networkx.write_gexf,
+}
+
+
+def named_club():
+    """Return the club with names of nodes, and the class of two as an attribute."""
+    club = networkx.relabel_nodes(CLUB, {node: f"p{node}" for node in CLUB})
+    for node in club:
+        club.nodes[node]["known"] = TRUTH[node] if node in ("p0", "p33") else "?"
+    return club
+
+
+@pytest.mark.filterwarnings("ignore::graphuq.errors.MissingLabelWarning")
+@pytest.mark.parametrize("kind", WRITERS)
+def test_files_of_graphs_are_classified_by_an_attribute(kind, classify, tmp_path, capsys):
+    EDGES.to_csv(tmp_path / "edges.csv", index=False)
+    assert classify(tmp_path / "edges.csv") == 0
+    expected = pd.read_csv(tmp_path / "out" / "predictions.csv", index_col="id")["probability"]
+    WRITERS[kind](named_club(), tmp_path / f"club.{kind}")
+    command = ["classify", str(tmp_path / f"club.{kind}"), "--label-column", "known"]
+    command += ["--truth-column", "club", "--inference", "expectation-propagation"]
+    assert run([*command, "-o", str(tmp_path / "graph")]) == 0
+    assert f"club.{kind}: 34 nodes, 78 edges" in capsys.readouterr().out
+    found = pd.read_csv(tmp_path / "graph" / "predictions.csv", index_col="id")["probability"]
+    np.testing.assert_allclose(found[expected.index], expected, rtol=1e-5)
+
+
+def test_tables_of_gephi(classify, tmp_path, capsys):
+    EDGES.to_csv(tmp_path / "edges.csv", index=False)
+    assert classify(tmp_path / "edges.csv") == 0
+    expected = pd.read_csv(tmp_path / "out" / "predictions.csv")
+    gephi = EDGES.set_axis(["Source", "Target", "Weight"], axis=1).assign(Type="Undirected")
+    gephi.to_csv(tmp_path / "gephi.csv", index=False)
+    known = [TRUTH[name] if name in ("p0", "p33") else "" for name in TRUTH.index]
+    nodes = pd.DataFrame({"Id": TRUTH.index, "Label": [f"Person {k}" for k in range(34)]})
+    nodes.assign(kind=known).to_csv(tmp_path / "nodes.csv", index=False)
+    command = ["classify", str(tmp_path / "gephi.csv"), "--edges", "Source,Target,Weight"]
+    command += ["--labels", str(tmp_path / "nodes.csv"), "-o", str(tmp_path / "gephi"), "--quiet"]
+    command += ["--inference", "expectation-propagation"]
+    assert run(command) == 2
+    assert "labels: all of 'nodes.csv' are different, such as ['Person" in capsys.readouterr().err
+    assert run([*command, "--label-column", "kind"]) == 0
+    pd.testing.assert_frame_equal(pd.read_csv(tmp_path / "gephi" / "predictions.csv"), expected)
+
+
+def test_a_file_of_a_graph_beside_a_table(tmp_path):
+    people = pd.DataFrame({"name": TRUTH.index, "x": np.arange(34) % 5 + 0.5})
+    people["known"] = [TRUTH[name] if name in ("p0", "p33") else "" for name in TRUTH.index]
+    people.to_csv(tmp_path / "people.csv", index=False)
+    networkx.write_gml(named_club(), tmp_path / "club.gml")
+    edges = EDGES.rename(columns={"ties": "Weight", "source": "Source", "target": "Target"})
+    edges.to_csv(tmp_path / "club.csv", index=False)
+    found = []
+    for kind in ("gml", "csv"):
+        command = ["classify", str(tmp_path / "people.csv"), "--label-column", "known", "--quiet"]
+        command += ["--id-column", "name", "--graph", str(tmp_path / f"club.{kind}")]
+        command += ["--inference", "expectation-propagation", "-o", str(tmp_path / kind)]
+        assert run(command) == 0
+        found.append(pd.read_csv(tmp_path / kind / "predictions.csv"))
+    pd.testing.assert_frame_equal(*found)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "more", "words"),
+    [
+        ("a.graphml", "<graphml", [], "'.*a.graphml' is not a readable graphml file"),
+        ("a.gml", "graph [ node [ id", [], "'.*a.gml' is not a readable gml file"),
+        ("a.gml", None, ["--encode"], "--encode: given beside 'a.gml'; leave it out"),
+        ("a.gml", None, ["--label-column", "clbu"], "'clbu' is not among .* did you mean 'club'"),
+    ],
+)
+def test_what_is_no_graph_is_one_line(name, content, more, words, tmp_path, capsys):
+    if content is None:
+        networkx.write_gml(CLUB, tmp_path / name, stringizer=str)
+    else:
+        (tmp_path / name).write_text(content)
+    command = ["classify", str(tmp_path / name), "--label-column", "club", "-o"]
+    assert run([*command, str(tmp_path / "out"), *more]) == 2
+    error = capsys.readouterr().err
+    assert re.search(words, error)
+    assert error.count("\n") == 1

@@ -82,12 +82,24 @@ def test_a_file_without_header_and_one_of_blanks(tmp_path):
     assert read_table(tmp_path / "years.csv").feature_names == ["2010", "2011"]
 
 
+def test_a_column_that_numbers_the_rows_is_named(tmp_path):
+    """As the names of rows of R, which tell the order of the file, and that often the class."""
+    TABLE.assign(number=range(1, N + 1)).to_csv(tmp_path / "t.csv", index=False)
+    for encoder in (None, gq.TableEncoder()):
+        with pytest.warns(GraphuqWarning, match="'number' numbers the rows; .* --id-column number"):
+            assert read_table(tmp_path / "t.csv", "label", encoder=encoder).features.shape[1] == 4
+    TABLE.set_axis(range(1, N + 1)).to_csv(tmp_path / "t.csv")
+    table = read_table(tmp_path / "t.csv", "label")
+    assert table.ids.tolist() == [str(k) for k in range(1, N + 1)]
+    np.testing.assert_allclose(table.features, NUMBERS)
+
+
 def test_row_names_of_r(tmp_path):
     """`write.table` of R leaves out the name of the names of rows."""
     lines = [" ".join(f'"{name}"' for name in TABLE.columns)]
     lines += [f'"{k}" {" ".join(map(str, row))} "a"' for k, row in enumerate(NUMBERS.tolist(), 1)]
     (tmp_path / "t.txt").write_text("\n".join(lines), encoding="utf-8")
-    table = read_table(tmp_path / "t.txt", "label", "Unnamed: 0")
+    table = read_table(tmp_path / "t.txt", "label")
     np.testing.assert_allclose(table.features, NUMBERS)
     assert table.ids.tolist() == [str(k) for k in range(1, N + 1)]
 

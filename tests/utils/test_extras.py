@@ -103,6 +103,9 @@ features = {
     ),
     "label": lambda: gq.label(["a", "b"], labels="labels.jsonl"),
     "neighbors": lambda: gq.graphs.knn_graph(wide, search="approximate"),
+    "networks": lambda: __import__("graphuq.graphs.graph_files").graphs.graph_files.read_networkx(
+        "a.gml"
+    ),
     "parquet": lambda: gq.results.write_table(None, "answers.parquet"),
     "plots": lambda: gq.plots.plot_certainty(result),
     "progress": lambda: gq.GraphClassifier(progress=True).fit(X, y),

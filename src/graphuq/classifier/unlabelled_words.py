@@ -31,7 +31,7 @@ def without_words(labels: np.ndarray, argument: str, remedy: str) -> np.ndarray:
     if not is_word.any():
         return labels
     words = zip(names[is_word].tolist(), counts[is_word], strict=True)
-    found = [f"{name!r} ({count} rows)" for name, count in words]
+    found = [f"{name!r} ({count} row{'' if count == 1 else 's'})" for name, count in words]
     warn_user(
         f"{argument}: {', '.join(found)} {'is' if len(found) == 1 else 'are'} taken as unlabelled; "
         f"{remedy}",

@@ -58,6 +58,7 @@ def classify(
 
     Example: graphuq classify votes.csv --label-column label --scaling standard -o out
 
+    FILE may be a graph in GraphML, GML or GEXF, whose nodes have the class as an attribute.
     --graph EDGES.csv is a graph of the rows, whose nodes have the names of --id-column.
     """
     all_given = dict(locals())
@@ -68,6 +69,7 @@ def classify(
     from graphuq.cli.searching import parse_proportions, parse_search
     from graphuq.cli.stored import classify_in_store, require_store
     from graphuq.cli.unread import OF_FIT, require_unread
+    from graphuq.graphs.graph_files import GRAPH_SUFFIXES
 
     require(
         label_column is not None or labels is not None or annotator_columns is not None,
@@ -88,8 +90,11 @@ def classify(
                 "search": search, "max_classes": given.get("max_classes"),
                 "class_proportions": class_proportions}  # fmt: skip
     annotators = annotators_from(annotator_columns, excluded)
-    require_one_source(label_column, labels)
-    node_options = {"label_column": label_column, "annotator_columns": annotators,
+    is_table = edges is None and file.suffix.lower() not in GRAPH_SUFFIXES
+    if is_table:
+        require_one_source(label_column, labels)
+    of_file = label_column if is_table or labels is None else None  # or it is one of --labels
+    node_options = {"label_column": of_file, "annotator_columns": annotators,
                     "id_column": id_column,
                     "truth_column": truth_column, "weight_column": weight_column, "drop": drop,
                     "encode": encode, "impute": impute, "kind": kind,
@@ -103,7 +108,7 @@ def classify(
         table, cells, options["graph"] = _read(file, edges, node_options, cell_options, options)
         if table.line and not quiet:
             print(table.line)
-        labelled = _given_labels(table, labels, missing_label)
+        labelled = _given_labels(table, labels, missing_label, label_column)
         require(
             weight_column is None or not search,
             "--weight-column",
@@ -165,6 +170,8 @@ def _read(
     """
     from graphuq.cli.columns import read_options, refuse_given
     from graphuq.cli.edges import edge_files, graph_of_rows, read_edges
+    from graphuq.cli.graph_files import read_graph_file
+    from graphuq.graphs.graph_files import GRAPH_SUFFIXES
 
     if file.suffix.lower() == ".h5ad" and file.is_file():
         from graphuq.cli.cells import read_cells
@@ -173,6 +180,8 @@ def _read(
         return table, found, "precomputed" if cells["use_rep"] is None else options["graph"]
     refuse_given(cells, f"'{file.name}'", "leave it out, or give an H5AD file")
     lists = edge_files(options["graph"])
+    if file.suffix.lower() in GRAPH_SUFFIXES:
+        return read_graph_file(file, nodes), None, "precomputed"
     if edges is not None and not lists:
         return read_edges(file, edges, nodes), None, "precomputed"
     from graphuq.cli.encoding import encoder_from
@@ -198,13 +207,16 @@ def _read(
 
 
 def _given_labels(
-    table: "Table", labels: Path | None, missing_label: list[str] | None
+    table: "Table",
+    labels: Path | None,
+    missing_label: list[str] | None,
+    label_column: str | None,
 ) -> "np.ndarray":
     """Return the class of each labelled row, or by each annotator, empty where unlabelled."""
     from graphuq.cli.columns import without_missing
     from graphuq.cli.label_files import read_labels
 
     in_table = table.labels if table.annotations is None else table.annotations
-    given = read_labels(labels, table.ids) if labels is not None else in_table
+    given = in_table if labels is None else read_labels(labels, table.ids, label_column)
     assert given is not None  # one of the two sources is required
     return without_missing(given, missing_label or None)

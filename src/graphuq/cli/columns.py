@@ -49,6 +49,13 @@ def check_column(
     )
 
 
+def same_name(column: str, columns: Sequence[str]) -> str:
+    """Return a name as the file spells it, in capitals or not, or as it is if the file lacks it."""
+    if column in columns:
+        return column
+    return next((one for one in columns if one.casefold() == column.casefold()), column)
+
+
 def check_format(name: str) -> None:
     """Raise `InvalidInput` unless a table can be written in a format."""
     known = [suffix.removeprefix(".") for suffix in table_formats()]

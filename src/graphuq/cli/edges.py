@@ -8,11 +8,13 @@ import numpy as np
 import pandas as pd
 
 from graphuq.classifier.table_encoder.readings import as_numbers
-from graphuq.cli.columns import check_column, read_options, refuse_given
+from graphuq.cli.columns import check_column, read_options, refuse_given, same_name
 from graphuq.cli.frames import as_text, format_of_file, read_frame
+from graphuq.cli.graph_files import edges_of_file
 from graphuq.cli.tables import Table
 from graphuq.errors import InvalidInput, StorageError, require
 from graphuq.graphs import Graph, from_edges, node_graph
+from graphuq.graphs.graph_files import GRAPH_SUFFIXES
 from graphuq.results.formats import formats_of_reading
 
 DEFAULT_COLUMNS, WEIGHT = ("source", "target"), "weight"
@@ -51,7 +53,8 @@ def read_edges(path: Path, columns: str, options: Mapping[str, Any]) -> Table:
 def edge_files(graph: str) -> list[Path]:
     """Return the files that ``--graph`` names, separated by commas, or none for any other word."""
     paths = [Path(part.strip()) for part in graph.split(",")]
-    return paths if all(path.suffix.lower() in formats_of_reading() for path in paths) else []
+    known = (*formats_of_reading(), *GRAPH_SUFFIXES)
+    return paths if all(path.suffix.lower() in known for path in paths) else []
 
 
 def graph_of_rows(paths: Sequence[Path], columns: str | None, ids: np.ndarray) -> Graph:
@@ -87,25 +90,12 @@ def _graph_of(
     if not path.is_file():
         raise StorageError(f"there is no file '{path}'")
     require(
-        path.suffix.lower() in formats_of_reading(),
+        path.suffix.lower() in (*formats_of_reading(), *GRAPH_SUFFIXES),
         "file",
         f"'{path.name}' has an unknown type for edges",
         f"use {' or '.join(formats_of_reading())}",
     )
-    names = list(DEFAULT_COLUMNS) if columns is None else [n.strip() for n in columns.split(",")]
-    require(
-        len(names) in (2, 3) and all(names) and len(set(names)) == len(names),
-        "--edges",
-        f"{columns!r}",
-        "name two columns, or three with the weight: source,target,weight",
-    )
-    frame = read_frame(path, names[:2], format_of_file(path, told))
-    found = [str(column) for column in frame.columns]
-    if columns is None and WEIGHT in found:
-        names.append(WEIGHT)
-    for name in names:
-        check_column(name, found, f"name the columns of nodes, as in --edges {','.join(found[:2])}")
-    source, target = (as_text(frame[name]) for name in names[:2])
+    source, target, weight = _edge_columns(path, columns, told)
     if nodes is not None:
         known = set(nodes.tolist())
         missing = [str(name) for name in (*source, *target) if name not in known]
@@ -115,9 +105,36 @@ def _graph_of(
             f"node {missing[:1]} of '{path.name}' has no row",
             "add a row for it, or name the column with the names of rows by --id-column",
         )
-    weight = _numbers(frame[names[2]]) if len(names) == 3 else None
     own = None if nodes is None else nodes.tolist()
     return from_edges(source.tolist(), target.tolist(), weight, nodes=own)
+
+
+def _edge_columns(
+    path: Path, columns: str | None, told: Mapping[str, str] | None
+) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
+    """Return the names of both nodes of each edge, and its weight if it has one."""
+    if path.suffix.lower() in GRAPH_SUFFIXES:
+        require(columns is None, "--edges", f"given beside '{path.name}'", "leave it out")
+        edges = edges_of_file(path)
+        ends = np.array([edge[:2] for edge in edges], dtype=str).reshape(-1, 2)
+        return ends[:, 0], ends[:, 1], _numbers(pd.Series([edge[2] for edge in edges]))
+    names = list(DEFAULT_COLUMNS) if columns is None else [n.strip() for n in columns.split(",")]
+    require(
+        len(names) in (2, 3) and all(names) and len(set(names)) == len(names),
+        "--edges",
+        f"{columns!r}",
+        "name two columns, or three with the weight: source,target,weight",
+    )
+    either = [*names[:2], *(name.title() for name in names[:2])]
+    frame = read_frame(path, either, format_of_file(path, told))
+    found = [str(column) for column in frame.columns]
+    if columns is None:  # Gephi writes Source, Target and Weight
+        names = [same_name(name, found) for name in (*DEFAULT_COLUMNS, WEIGHT)]
+        names = names[: 3 if names[2] in found else 2]
+    for name in names:
+        check_column(name, found, f"name the columns of nodes, as in --edges {','.join(found[:2])}")
+    source, target = (as_text(frame[name]) for name in names[:2])
+    return source, target, _numbers(frame[names[2]]) if len(names) == 3 else None
 
 
 def _numbers(column: pd.Series) -> Any:

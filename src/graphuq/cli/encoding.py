@@ -7,13 +7,10 @@ from graphuq.classifier.table_encoder import TableEncoder
 from graphuq.classifier.table_encoder.refusals import RefusedColumns
 from graphuq.cli.columns import feature_columns_of
 from graphuq.cli.contents import Contents
-from graphuq.cli.frames import format_of_file, read_columns
+from graphuq.cli.frames import GAPS, format_of_file, read_columns, warn_of_counting
 from graphuq.errors import require
 from graphuq.graphs.features import check_features
 from graphuq.results.formats import formats_of_reading, table_formats
-
-GAPS = ("", "NA", "N/A", "n/a", "NaN", "nan", "None", "null", "NULL", "<NA>", "#N/A")
-"""Cells of a CSV file that are empty, besides those that ``--missing-value`` names."""
 
 
 def encoder_from(
@@ -96,6 +93,7 @@ def read_encoded(
         if fitted:
             features = encoder.transform(rest)
         else:
+            warn_of_counting(rest)
             encoder.set_params(decimal=found.decimal)
             features = encoder.fit_transform(rest)
     except RefusedColumns as error:

@@ -8,9 +8,16 @@ import numpy as np
 import pandas as pd
 
 from graphuq.cli.columns import check_column
-from graphuq.errors import require
+from graphuq.errors import GraphuqWarning, require
 from graphuq.results.formats import Csv, TableFormat, formats_of_reading
 from graphuq.utils.gate import reading
+from graphuq.utils.user_warnings import warn_user
+
+GAPS = ("", "NA", "N/A", "n/a", "NaN", "nan", "None", "null", "NULL", "<NA>", "#N/A")
+"""Cells of a file of text that are empty, besides those that ``--missing-value`` names."""
+
+UNNAMED = "Unnamed: 0"  # first column of a file of text, if it has no name
+MIN_ROWS = 10  # of a column that numbers them
 
 
 class Frame(NamedTuple):
@@ -22,7 +29,7 @@ class Frame(NamedTuple):
     columns : dict of str to numpy.ndarray
         Labels, ids and so on, by the names of their columns.
     ids : numpy.ndarray of str, or None
-        Names of the rows that are the index of a table of pandas.
+        Names of the rows that are the index of a table of pandas, or a first column without name.
     format : TableFormat
     """
 
@@ -64,9 +71,9 @@ def read_columns(
         If a column is missing, or one with a name of its own is not the only one of this name.
     """
     frame = read_frame(path, [*special, *text_columns], found)
-    ids = _names_of_index(frame)
     if frame.index.name in special:
         frame = frame.reset_index()
+    frame, ids = _without_names(frame, [*special, *dropped])
     present = [str(name) for name in frame.columns]
     for column in (*special, *dropped):
         check_column(column, present)
@@ -80,11 +87,44 @@ def read_columns(
     return Frame(frame.drop(columns=[*special, *dropped]), columns, ids, found)
 
 
-def _names_of_index(frame: pd.DataFrame) -> np.ndarray | None:
-    """Return the names of rows that the index of a table holds, if it does."""
-    if isinstance(frame.index, pd.RangeIndex | pd.MultiIndex) or not frame.index.is_unique:
-        return None
-    return as_text(pd.Series(frame.index))
+def _without_names(
+    frame: pd.DataFrame, used: Sequence[str]
+) -> tuple[pd.DataFrame, np.ndarray | None]:
+    """Return a table without the names of its rows, and these, None if it has none.
+
+    They are the index of a table of pandas, or a first column without a name, as R and pandas
+    write one.
+    """
+    if not isinstance(frame.index, pd.RangeIndex | pd.MultiIndex) and frame.index.is_unique:
+        return frame.reset_index(drop=True), as_text(pd.Series(frame.index))
+    first = str(frame.columns[0]) if frame.shape[1] else ""
+    if first != UNNAMED or first in used or not frame[first].is_unique:
+        return frame, None
+    names = as_text(frame[first])
+    return frame.drop(columns=first), names if (names != "").all() else None
+
+
+def warn_of_counting(frame: pd.DataFrame) -> None:
+    """Warn of columns of features that number the rows.
+
+    Warns
+    -----
+    GraphuqWarning
+        If a column is n, n + 1, n + 2 and so on.
+    """
+    found = [
+        str(name)
+        for name in frame.columns
+        if frame[name].dtype.kind in "iu"
+        and len(frame) >= MIN_ROWS
+        and (np.diff(frame[name].to_numpy()) == 1).all()
+    ]
+    if found:
+        warn_user(
+            f"features: {', '.join(map(repr, found))} number{'s' if len(found) == 1 else ''} the "
+            f"rows; if that is no feature, add --id-column {found[0]} or --drop {found[0]}",
+            GraphuqWarning,
+        )
 
 
 def as_text(column: pd.Series) -> np.ndarray:

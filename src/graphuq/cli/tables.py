@@ -16,7 +16,7 @@ from graphuq.classifier.table_encoder.readings import Reading
 from graphuq.classifier.table_encoder.refusals import RefusedColumns, empty_cells
 from graphuq.cli.columns import check_column, feature_columns_of, generated_names
 from graphuq.cli.contents import Contents
-from graphuq.cli.frames import as_text, format_of_file, read_columns
+from graphuq.cli.frames import GAPS, as_text, format_of_file, read_columns, warn_of_counting
 from graphuq.errors import InvalidInput, require
 from graphuq.graphs.features import check_features, row_blocks
 from graphuq.graphs.inputs import Features
@@ -173,9 +173,11 @@ def _read_contents(
         return _read_npy(path, special)
     if kind == ".parquet":
         return _read_parquet(path, special, dropped, required)
-    found = format_of_file(path, options)
+    found = format_of_file(path, options).without(GAPS)
     frame = read_columns(path, special, dropped, found)
     names = feature_columns_of([str(name) for name in frame.features.columns], required)
+    if not required:
+        warn_of_counting(frame.features)
     features, readings = _numeric(frame.features[names], bool(required), found.decimal)
     return Contents(frame.columns, features, names, frame.ids, found, readings)
 

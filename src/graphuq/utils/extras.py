@@ -17,6 +17,7 @@ EXTRAS = {
     "jupyter": ("anywidget",),
     "label": ("starlette", "uvicorn", "jinja2", "pandas", "PIL"),
     "neighbors": ("faiss",),
+    "networks": ("networkx",),
     "parquet": ("pandas", "pyarrow"),
     "plots": ("matplotlib",),
     "progress": ("rich",),

@@ -308,7 +308,7 @@ def _header_of(rows: Rows, ends: Sequence[int], path: Path, skip: int) -> int:
     first = rows[0]
     repeats = len(set(first)) < len(first)
     if numeric:
-        names = [first[k] for k in numeric]
+        names = [first[k] for k in numeric if first[k].strip()]
         like_names = all(re.fullmatch(r"\d+", name) for name in names) and not repeats
         return int(like_names or not all(map(_is_number, names)))
     return int(not repeats or not all(first[k] in _cells(rows[1:], k) for k in range(n_cells)))
