@@ -138,15 +138,18 @@ def test_colours_are_those_of_the_known_types():
     adata = cells()
     assert adata.obs["few"].cat.categories.tolist() == ["B cell", "NK", "T cell", "Unknown"]
     adata.uns["few_colors"] = np.array(["#111111", "#222222", "#333333", "#444444"])
-    label_cells(adata, "few", classifier=QUICK)
+    label_cells(adata, "few", min_probability=0.99, classifier=QUICK)
     assert adata.uns["gq_label_colors"].tolist() == ["#111111", "#222222", "#333333"]
-    assert adata.uns["gq_colors"].tolist()[:3] == ["#111111", "#222222", "#333333"]
-    assert adata.obs["gq"].cat.categories.tolist() == ["B cell", "NK", "T cell", "Unknown"]
-    assert len(adata.uns["gq_colors"]) == 4
+    given = ["#111111", "#222222", "#333333", "#444444"]
+    own = dict(zip(adata.obs["few"].cat.categories, given, strict=True))
+    found = adata.obs["gq"].cat.categories
+    assert found[-1] == "Unknown"
+    assert adata.uns["gq_colors"].tolist() == [own[name] for name in found]
     bare = cells()
-    label_cells(bare, "few", classifier=QUICK)
-    assert bare.uns["few_colors"].tolist() == bare.uns["gq_colors"].tolist()
-    assert len(set(bare.uns["gq_colors"])) == 4
+    label_cells(bare, "few", min_probability=0.99, classifier=QUICK)
+    own = dict(zip(bare.obs["few"].cat.categories, bare.uns["few_colors"], strict=True))
+    assert bare.uns["gq_colors"].tolist() == [own[name] for name in bare.obs["gq"].cat.categories]
+    assert len(set(bare.uns["few_colors"])) == 4
 
 
 def test_order_of_categories_is_kept():
@@ -166,7 +169,7 @@ def test_values_that_mean_no_type(empty):
     few[few == "Unknown"] = empty
     adata.obs["few"] = few
     words = ("?", None) if empty == "?" else ("", None, "Unknown")
-    label_cells(adata, "few", unlabelled=words, classifier=QUICK)
+    label_cells(adata, "few", unlabelled=words, min_probability=1.0, classifier=QUICK)
     label_cells(expected, "few", classifier=QUICK)
     found, wanted = probabilities(adata), probabilities(expected)
     pd.testing.assert_frame_equal(found, wanted)
@@ -283,7 +286,7 @@ def test_types_of_clusters_are_the_means_of_their_cells():
     assert table.loc["1", "entropy"] == pytest.approx(adata.obs["gq_entropy"][rows].mean())
     assert table.loc["1", "n_unknown"] == (adata.obs["gq"] == "Unknown")[rows].sum()
     assert (adata.obs["gq_cluster"].astype(str) == adata.obs["truth"]).all()
-    assert len(adata.uns["gq_cluster_colors"]) == 4
+    assert len(adata.uns["gq_cluster_colors"]) == 3
     mixed = cells()
     label_cells(mixed, "few", classifier=QUICK)
     mixed.obs["all"] = "x"
@@ -369,3 +372,45 @@ def test_no_other_package_is_imported_before_it_is_needed():
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
     assert done.stdout.strip() == "[]", done.stderr
+
+
+def test_every_category_has_cells():
+    """Tools of scanpy, such as rank_genes_groups, fail at a category without cells."""
+    sure, open_ = cells(), cells()
+    label_cells(sure, "few", min_probability=0.0, classifier=QUICK)
+    label_cells(open_, "few", min_probability=1.0, classifier=QUICK)
+    assert (sure.obs["gq"] != "Unknown").all()
+    assert (open_.obs["gq"] == "Unknown").any()
+    for adata in (sure, open_):
+        per_cluster(adata, "cluster", min_probability=0.0)
+        for name in ("gq", "gq_label", "gq_given", "gq_cluster"):
+            column = adata.obs[name]
+            assert (column.value_counts() > 0).all()
+            if name != "gq_given":
+                colors = adata.uns[f"{name}_colors"]
+                own = dict(
+                    zip(adata.uns["gq"]["types"], adata.uns["gq"]["type_colors"], strict=True)
+                )
+                expected = [own.get(kind, "#c8c8c8") for kind in column.cat.categories]
+                assert colors.tolist() == expected
+
+
+def test_neighbours_in_old_files_are_found():
+    """Before scanpy 1.5 the matrix was in ``uns``."""
+    adata, old = cells(), cells()
+    old.uns = {"neighbors": {"connectivities": old.obsp["connectivities"], "params": {}}}
+    old.obsp = {}
+    for each in (adata, old):
+        label_cells(each, "few", classifier=QUICK)
+    pd.testing.assert_frame_equal(probabilities(old), probabilities(adata))
+
+
+def test_cells_whose_types_are_all_known_are_checked():
+    adata = cells()
+    adata.obs["all"] = pd.Categorical(adata.obs["truth"])
+    fitted = label_cells(adata, "all", classifier=QUICK)
+    assert adata.obs["gq_given"].notna().all()
+    assert len(fitted.suspect_labels()) == len(adata.obs)
+    assert adata.obs["gq_novelty"].between(0, 1).all()
+    assert len(suggest_cells(adata, "all", 3, classifier=fitted)) == 0
+    assert per_cluster(adata, "cluster")["n_labelled"].sum() == len(adata.obs)

@@ -254,3 +254,26 @@ def test_annotations_of_an_export():
     assert len(gq.label_studio.annotations(export, other)) == 0
     with pytest.raises(InvalidInput, match="export: "):
         gq.label_studio.annotations({"tasks": []})
+
+
+def short(number, **more):
+    """A task as the short export (JSON-MIN) has it."""
+    own = {"annotator": 4, "annotation_id": number, "created_at": "2024-02-01T10:00:00Z"}
+    return {"id": number, "row": "7", **own, "updated_at": f"2024-02-01T1{number}:00:00Z", **more}
+
+
+def test_short_exports_hold_the_same_annotations():
+    export = [short(3, label="left"), short(1, label=["right"]), short(2),
+              short(0, label={"choices": ["right"]})]  # fmt: skip
+    table = gq.label_studio.annotations(export)
+    assert table["label"].tolist() == ["right", "right", "left"]
+    assert table["row"].tolist() == [3, 1, 0]
+    assert table["task"].tolist() == [0, 1, 3]
+    assert table["user"].tolist() == ["label-studio 4"] * 3
+    other = CONFIG.replace('name="label"', 'name="side"')
+    named = [short(1, side="left"), short(2, side="right")]
+    assert gq.label_studio.annotations(named, other)["label"].tolist() == ["left", "right"]
+    with pytest.raises(InvalidInput, match=r"without a field 'label'.*config"):
+        gq.label_studio.annotations(named)
+    with pytest.raises(InvalidInput, match="give one class a task"):
+        gq.label_studio.annotations([short(1, label={"choices": ["left", "right"]})])

@@ -65,21 +65,21 @@ def annotate(
     label = columns["label"]
     is_known = np.isin(label, known.categories)
     is_open = (columns["probability"] < min_probability) | ~columns["has_evidence"] | ~is_known
-    types = list(dict.fromkeys([*known.categories, *label[~is_known]]))
-    with_open = list(dict.fromkeys([*known.categories, known.unknown]))
-    texts = {"label": types, "given": known.categories}
-    adata.obs[key_added] = _categorical(np.where(is_open, known.unknown, label), with_open)
+    types = list(dict.fromkeys([*known.categories, *label[~is_known], known.unknown]))
+    adata.obs[key_added] = categorical(np.where(is_open, known.unknown, label), types)
     for name, values in columns.items():
         if name != "id":
-            written = _categorical(values, texts[name]) if name in texts else values
+            written = categorical(values, types) if name in ("label", "given") else values
             adata.obs[column_name(key_added, name)] = written
     adata.obs[f"{key_added}_novelty"] = novelty(result)[rows]
     adata.obsm[f"{key_added}_probabilities"] = np.column_stack(
         [columns[f"probability_{name}"] for name in known.categories]
     )
+    colors = _colors_of_types(adata, known, reference, labels_key)
     adata.uns[key_added] = {
         "labels_key": labels_key,
         "types": np.array(known.categories, dtype=object),
+        "type_colors": np.array([colors[name] for name in known.categories], dtype=object),
         "min_probability": float(min_probability),
         "unknown": known.unknown,
         "n_labelled": sum(value is not None for value in known.values),
@@ -87,7 +87,8 @@ def annotate(
         **settings,
         **_model(classifier),
     }
-    _write_colors(adata, key_added, known, reference, labels_key)
+    for key in (key_added, f"{key_added}_label"):
+        write_colors(adata, key, colors)
 
 
 def column_name(key_added: str, name: str) -> str:
@@ -123,18 +124,27 @@ def _model(classifier: GraphClassifier) -> dict[str, Any]:
     }
 
 
-def _categorical(values: np.ndarray, categories: list[str]) -> "pd.Categorical":
-    """Return a categorical column; a category that does not occur stays, for its colour."""
+def categorical(values: np.ndarray, order: list[str]) -> "pd.Categorical":
+    """Return a categorical column of the categories that occur, which scanpy's tools expect."""
     require_extra("tables")
     import pandas as pd
 
+    present = set(values[values != np.array(None)].tolist())
+    categories = [name for name in order if name in present]
     return pd.Categorical(values.astype(object), categories=np.array(categories, dtype=object))
 
 
-def _write_colors(
-    adata: Any, key_added: str, known: KnownTypes, reference: Any, labels_key: str
-) -> None:
-    """Give the new columns the colours of the column with the known types.
+def write_colors(adata: Any, key: str, colors: dict[str, str]) -> None:
+    """Write the colours of a categorical column, where plots of scanpy expect them."""
+    names = adata.obs[key].cat.categories
+    found = [colors.get(str(name), UNKNOWN_COLOR) for name in names]
+    adata.uns[f"{key}_colors"] = np.array(found, dtype=object)
+
+
+def _colors_of_types(
+    adata: Any, known: KnownTypes, reference: Any, labels_key: str
+) -> dict[str, str]:
+    """Return the colours of the column with the known types.
 
     If that is in the same object and has none, it gets some, so that all plots agree.
     """
@@ -149,8 +159,5 @@ def _write_colors(
     if stored is not None and len(stored) == len(names):
         color |= dict(zip(names, map(str, stored), strict=True))
     elif names and stored is None and reference is adata:
-        own = [color.get(name, UNKNOWN_COLOR) for name in names]
-        adata.uns[f"{labels_key}_colors"] = np.array(own, dtype=object)
-    ordered = [color[name] for name in known.categories]
-    adata.uns[f"{key_added}_label_colors"] = np.array(ordered, dtype=object)
-    adata.uns[f"{key_added}_colors"] = np.array([*ordered, UNKNOWN_COLOR], dtype=object)
+        write_colors(adata, labels_key, color)
+    return color

@@ -46,7 +46,7 @@ def check_annotated(adata: Any, argument: str = "adata") -> None:
 
 def has_neighbors(adata: Any, neighbors_key: str | None = None) -> bool:
     """Return whether an AnnData object holds a graph of neighbours."""
-    return _connectivities_key(adata, neighbors_key) in adata.obsp
+    return _connectivities(adata, neighbors_key) is not None
 
 
 def cell_graph(adata: Any, neighbors_key: str | None = None) -> Graph:
@@ -57,7 +57,8 @@ def cell_graph(adata: Any, neighbors_key: str | None = None) -> Graph:
     adata : anndata.AnnData
     neighbors_key : str, optional
         Entry of ``uns`` whose ``connectivities_key`` names the matrix in ``obsp``; by default
-        "neighbors", and "connectivities" if that entry names none.
+        "neighbors", and "connectivities" if that entry names none. Files of scanpy before 1.5
+        hold the matrix in the entry itself.
 
     Raises
     ------
@@ -66,15 +67,16 @@ def cell_graph(adata: Any, neighbors_key: str | None = None) -> Graph:
     """
     key = _connectivities_key(adata, neighbors_key)
     shown = "" if neighbors_key is None else f", key_added={neighbors_key!r}"
+    matrix = _connectivities(adata, neighbors_key)
     found = [name for name, entry in adata.uns.items() if "connectivities_key" in _mapping(entry)]
     require(
-        key in adata.obsp,
+        matrix is not None,
         "neighbors_key",
         f"no graph {key!r} in adata.obsp",
         f"run scanpy.pp.neighbors(adata{shown}), or pass use_rep='X_pca'"
         + (f", or one of {found}" if found else ""),
     )
-    graph = from_adjacency(sparse.csr_array(adata.obsp[key]))
+    graph = from_adjacency(sparse.csr_array(matrix))
     return dataclasses.replace(graph, names=np.asarray(adata.obs_names, dtype=object))
 
 
@@ -142,6 +144,15 @@ def known_types(
         order = [str(name) for name in column.cat.categories if str(name) in present]
     names = [value for value in told if isinstance(value, str) and value]
     return KnownTypes(values, order, names[0] if names else "Unknown")
+
+
+def _connectivities(adata: Any, neighbors_key: str | None) -> Any:
+    """Return the matrix of a graph of neighbours, wherever scanpy wrote it, or None."""
+    key = _connectivities_key(adata, neighbors_key)
+    if key in adata.obsp:
+        return adata.obsp[key]
+    name = DEFAULT_KEY if neighbors_key is None else neighbors_key
+    return _mapping(adata.uns.get(name)).get("connectivities")
 
 
 def _connectivities_key(adata: Any, neighbors_key: str | None) -> str:

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from graphuq.errors import require
-from graphuq.external.scanpy.annotation import UNKNOWN_COLOR, check_threshold
+from graphuq.external.scanpy.annotation import categorical, check_threshold, write_colors
 from graphuq.external.scanpy.cells import check_annotated
 from graphuq.external.scanpy.suggest_cells import table_of_types
 from graphuq.utils.extras import require_extra
@@ -79,9 +79,8 @@ def per_cluster(
     table["n_unknown"] = is_open.groupby(clusters.to_numpy()).sum().loc[shares.index]
     table.index.name = cluster_key
     decided = table["label"].where(table["probability"] >= min_probability, unknown)
-    adata.obs[f"{key_added}_cluster"] = pd.Categorical(
-        clusters.map(decided).astype(object), categories=np.array([*names, unknown], dtype=object)
-    )
-    colors = adata.uns.get(f"{key_added}_label_colors", [])
-    adata.uns[f"{key_added}_cluster_colors"] = np.array([*colors, UNKNOWN_COLOR], dtype=object)
+    found = clusters.map(decided).astype(object).to_numpy()
+    adata.obs[f"{key_added}_cluster"] = categorical(found, [*names, unknown])
+    colors = map(str, adata.uns[key_added]["type_colors"])
+    write_colors(adata, f"{key_added}_cluster", dict(zip(names, colors, strict=True)))
     return table

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
 Task = dict[str, Any]
+WHOLE = {"annotations", "data", "predictions"}  # of which a task of a short export has none
+DEFAULT_CHOICE = "label"  # as `label_config` names it
 
 
 def tasks(
@@ -93,9 +95,11 @@ def annotations(export: Any, config: str | None = None) -> "pd.DataFrame":
     Parameters
     ----------
     export : sequence of dict
-        Decoded JSON export: tasks with ``annotations``.
+        Decoded JSON export: tasks with ``annotations``; or the short one (JSON-MIN), in which a
+        task has a field with the name of the choice.
     config : str, optional
-        Label configuration, whose choice is read; by default any choice.
+        Label configuration, whose choice is read; by default any choice, or the field "label" of a
+        short export.
 
     Returns
     -------
@@ -107,11 +111,17 @@ def annotations(export: Any, config: str | None = None) -> "pd.DataFrame":
     ------
     InvalidInput
         If an annotation has several classes, or the export is something else.
+
+    Examples
+    --------
+    >>> annotations([{"id": 7, "text": "Buy now!", "label": "spam", "annotator": 1}])["label"][0]
+    'spam'
     """
     require_extra("label")
     import pandas as pd
 
     name = None if config is None else parse_config(config).from_name
+    export = _whole_tasks(export, name)
     found = [
         {
             "row": row,
@@ -206,6 +216,36 @@ def _parts(export: Any, key: str) -> Iterator[tuple[int, Mapping[str, Any], Mapp
         for part in parts:
             if isinstance(part, dict):
                 yield row, task, part
+
+
+def _whole_tasks(export: Any, name: str | None) -> Any:
+    """Return the tasks of an export, those of a short one with their annotations."""
+    short = {k for k, task in enumerate(export) if _is_short(task)}
+    if not short:
+        return export
+    name = DEFAULT_CHOICE if name is None else name
+    require(
+        any(name in export[k] for k in short),
+        "export",
+        f"tasks without annotations and without a field {name!r}",
+        "give the label configuration as config, which names the choice, or export as JSON",
+    )
+    return [_whole_task(task, name) if k in short else task for k, task in enumerate(export)]
+
+
+def _is_short(task: Any) -> bool:
+    return isinstance(task, dict) and not task.keys() & WHOLE
+
+
+def _whole_task(task: Task, name: str) -> Task:
+    """Return a task of a short export as the long one has it."""
+    value = task.get(name)
+    if isinstance(value, dict):  # of a choice with several classes
+        value = value.get("choices")
+    chosen = value if isinstance(value, list) else [] if value in (None, "") else [value]
+    result = {"type": "choices", "from_name": name, "value": {"choices": chosen}}
+    annotation = {**task, "completed_by": task.get("annotator"), "result": [result]}
+    return {"id": task.get("id"), "annotations": [annotation]}
 
 
 def _fields(data: Any, choices: Choices) -> list[dict[str, Any]]:
