@@ -13,6 +13,7 @@ from jaxtyping import Int
 from graphuq.inference import Point
 from graphuq.results.diagnostics import monitored_nodes, node_rows
 from graphuq.results.joint_draws import joint_draws
+from graphuq.results.leaving_out import label_log_probs
 from graphuq.results.sampling import draws as draws_of
 from graphuq.results.sampling import is_sampled
 from graphuq.results.storage import label_groups
@@ -38,7 +39,9 @@ def to_arviz(result: "Result") -> Any:
     nodes; `Result.classes` are its coordinates. Its mean is that of the posterior, from which
     `Result.probabilities` of an average differ (`graphuq.results.reported`). Learnt
     hyperparameters have their own names. ``u`` is the latent field at the same nodes. Group
-    ``unconstrained_posterior`` holds the white coordinates in which the chains move. The groups
+    ``unconstrained_posterior`` holds the white coordinates in which the chains move. Group
+    ``log_likelihood`` holds the log probability of each given label, as ``arviz.loo`` and
+    ``arviz.compare`` need it; `graphuq.results.leave_one_out` has smaller errors. The groups
     ``sample_stats``, ``observed_data`` and ``constant_data`` follow ArviZ's conventions. For a
     Gaussian approximation, ``posterior`` has 1,000 independent draws of it, at unlabelled nodes,
     whose means differ from the probabilities of several classes (docs/theory.md, "Without draws").
@@ -51,8 +54,14 @@ def to_arviz(result: "Result") -> Any:
     stored = result.answer.to_datasets()
     if is_sampled(result):
         kept, stats = stored["posterior"], stored["sample_stats"]
-        internal = {INTERNAL: kept[["white"]]}
-        groups = {"posterior": _posterior(result), "sample_stats": stats, **internal, **groups}
+        groups = {
+            "posterior": _posterior(result),
+            # ArviZ would take this name for the log likelihoods of single observations.
+            "sample_stats": stats.rename(log_likelihood="total_log_likelihood"),
+            "log_likelihood": _log_likelihood(result),
+            INTERNAL: kept[["white"]],
+            **groups,
+        }
     else:
         groups = {**_approximate(result), **stored, **groups}
     # ArviZ 1 warns when it is asked for this class, and gives DataTree in its place.
@@ -70,6 +79,17 @@ def _posterior(result: "Result") -> "xr.Dataset":
     u = latent_draws(draws, posterior.field, rows)
     at_nodes = {"class_probability": probability, "u": u}
     return _dataset(result, nodes, at_nodes, shape, draws.hyperparameters)
+
+
+def _log_likelihood(result: "Result") -> "xr.Dataset":
+    """Return the log probability of each given label in every draw."""
+    import xarray as xr
+
+    values = label_log_probs(draws_of(result), result.posterior)
+    return xr.Dataset(
+        {"label": (("chain", "draw", "labelled_node"), values)},
+        coords={"labelled_node": result.posterior.labelled},
+    )
 
 
 def _dataset(

@@ -99,9 +99,7 @@ def _(answer: Draws, posterior: Posterior) -> LeaveOneOut:
     values = own_values(posterior.likelihood.unshifted, draws)
     parts = []
     for part in slices(len(posterior.labels), BLOCK_ELEMENTS // (n_draws * posterior.n_classes)):
-        u = latent_draws(draws, posterior.field, rows[part])
-        if posterior.label_weights is not None:  # a label with the noise that it was given with
-            u = u * np.sqrt(posterior.label_weights[part]).reshape(-1, *[1] * (u.ndim - 1))
+        u = _draws_at_labels(draws, posterior, rows, part)
         parts.append(_by_weights(posterior, u, posterior.labels[part], values))
     found = LeaveOneOut(*map(np.concatenate, zip(*parts, strict=True)))
     poor = found.pareto_shape > MAX_SHAPE
@@ -110,6 +108,32 @@ def _(answer: Draws, posterior: Posterior) -> LeaveOneOut:
         for numbers, better in zip(found, leave_each_out(gaussian, posterior), strict=True):
             numbers[poor] = better[poor]
     return found
+
+
+def _draws_at_labels(
+    draws: Draws, posterior: Posterior, rows: Any, part: slice
+) -> Float[np.ndarray, "B S *K"]:
+    """Return u at some labels, each scaled as if it had the noise of the likelihood."""
+    u = latent_draws(draws, posterior.field, rows[part])
+    if posterior.label_weights is None:
+        return u
+    return u * np.sqrt(posterior.label_weights[part]).reshape(-1, *[1] * (u.ndim - 1))
+
+
+def label_log_probs(draws: Draws, posterior: Posterior) -> Float[np.ndarray, "C S J"]:
+    """Return the log probability of each given label in every draw.
+
+    Of a likelihood on all nodes it is the factor of the label, as in `class_log_probs`.
+    """
+    likelihood, n_labels = posterior.likelihood.unshifted, len(posterior.labels)
+    rows, values = node_rows(posterior)[posterior.labelled], own_values(likelihood, draws)
+    shape = draws.n_chains, draws.n_samples
+    size = BLOCK_ELEMENTS // (shape[0] * shape[1] * posterior.n_classes)
+    parts = []
+    for part in slices(n_labels, n_labels if likelihood.has_soft_labels else size):
+        u = _draws_at_labels(draws, posterior, rows, part)
+        parts.append(_log_probs_of_labels(likelihood, u, posterior.labels[None, part], values)[0])
+    return np.moveaxis(np.concatenate(parts).reshape(n_labels, *shape), 0, 2)
 
 
 @leave_each_out.register
@@ -287,9 +311,19 @@ def class_log_probs(
     A likelihood on all nodes has a term of its own at each node. It is divided by that term
     without a label, so that only the factor of the label is left.
     """
+    labels = np.repeat(codes, len(u)).reshape(len(codes), len(u))
+    return _log_probs_of_labels(likelihood, u, labels, values)
+
+
+def _log_probs_of_labels(
+    likelihood: Likelihood,
+    u: Float[np.ndarray, "B S *K"],
+    labels: Float[np.ndarray, "M B"],
+    values: dict[str, np.ndarray],
+) -> Float[np.ndarray, "M B S"]:
+    """Return the log probabilities of M sets of labels."""
     with jax.enable_x64(True):
         part = with_dtype(likelihood, jnp.float64)
-        labels = np.repeat(codes, len(u)).reshape(len(codes), len(u))
         found = np.asarray(_log_probs(part, np.swapaxes(u, 0, 1), labels, values))
         if likelihood.uses_all_nodes:
             none = np.full((1, len(u)), -1.0 if likelihood.is_multiclass else 0.0)
