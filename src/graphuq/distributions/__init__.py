@@ -27,6 +27,7 @@ from graphuq.distributions.hyperparameters import (
     learnt_of,
     parameter,
 )
+from graphuq.distributions.own_methods import check_log_prob, check_log_variances
 from graphuq.distributions.quantiles import ContinuousQuantile, DiscreteQuantile
 
 __all__ = [
@@ -45,6 +46,8 @@ __all__ = [
     "Uniform",
     "check_defined",
     "check_hyperparameters",
+    "check_log_prob",
+    "check_log_variances",
     "check_range",
     "hyperparameter",
     "is_learnt",

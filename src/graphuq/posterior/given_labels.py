@@ -6,6 +6,7 @@ import jax
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
+from graphuq.distributions import check_log_prob
 from graphuq.errors import IncompatibleParts, InvalidInput, require
 from graphuq.likelihoods import Likelihood
 from graphuq.utils.checks import describe
@@ -60,6 +61,7 @@ def check_labels(
         "GraphClassifier for labels of any type"
         + ("" if likelihood.is_multiclass else "; more than two need n_classes of the likelihood"),
     )
+    _try_log_prob(likelihood, values, nodes, n_nodes)
     if likelihood.has_soft_labels:
         return nodes.astype(np.int64), _most_probable(values, likelihood)
     require(
@@ -69,6 +71,18 @@ def check_labels(
         "label at least one node of each of two classes",
     )
     return nodes.astype(np.int64), values.astype(np.float64)
+
+
+def _try_log_prob(
+    likelihood: Likelihood, labels: np.ndarray, nodes: np.ndarray, n_nodes: int
+) -> None:
+    """Refuse a user's own likelihood whose `log_prob` breaks its contract."""
+    y = labels.astype(np.float64)
+    if likelihood.uses_all_nodes:
+        y = np.full(n_nodes, -1.0 if likelihood.is_multiclass else 0.0)
+        y[nodes] = labels
+    shape = (len(y), likelihood.n_fields) if likelihood.is_multiclass else (len(y),)
+    check_log_prob(likelihood, np.random.default_rng(0).normal(size=shape), y)
 
 
 def _most_probable(values: np.ndarray, likelihood: Any) -> Float[np.ndarray, " J"]:

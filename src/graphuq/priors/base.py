@@ -13,6 +13,7 @@ from graphuq.distributions import (
     Hyperparameter,
     check_defined,
     check_hyperparameters,
+    check_log_variances,
     check_range,
     is_learnt,
     learnt_of,
@@ -262,6 +263,7 @@ class Prior(eqx.Module):
         eigenvalues = np.append(computed, other)
         if not self.frees_null_vectors:
             eigenvalues[:n_null] = eigenvalues[n_null]
+        check_log_variances(self, eigenvalues)
         return Modes(
             eigenvalues,
             present,
