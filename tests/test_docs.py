@@ -60,6 +60,7 @@ EXCHANGE = (ROOT / "docs" / "exchange.md").read_text(encoding="utf-8")
 RECIPES = [
     ("Label Studio", "uvicorn", "graphuq[label]"),
     ("cleanlab", "cleanlab", "cleanlab"),
+    ("scikit-learn", "sklearn", "scikit-learn"),
     ("scikit-activeml", "skactiveml", "scikit-activeml"),
 ]
 
@@ -167,3 +168,24 @@ def test_the_page_on_tables_runs(tmp_path, monkeypatch):
     failed, tried = doctest.testfile(page, module_relative=False)
     assert failed == 0
     assert tried > 5
+
+
+def test_sentences_of_the_guide_on_own_parts_hold():
+    """A learnt hyperparameter of an own likelihood, and an own prior by its name in text."""
+    assert "`Cauchit(gq.LogUniform(0.1, 1.0))`" in GUIDE
+    assert 'model="LargestEvidence(prior=HeatKernel(time=2))"' in GUIDE.replace("`", "")
+    moons = gq.datasets.two_moons(60, n_features=2, noise_std=0.1, rng=1)
+    y = np.where(np.arange(60) < 10, moons.classes, -1)
+    learnt = gq.models.Fixed(
+        gq.priors.Matern(), own("own_likelihood")["Cauchit"](gq.LogUniform(0.1, 1.0))
+    )
+    sampling = gq.inference.MCMC(n_samples=50)
+    with pytest.warns(gq.GraphuqWarning):
+        fitted = gq.GraphClassifier(model=learnt, inference=sampling).fit(moons.features, y)
+    scale = fitted.result_.hyperparameters["scale"]
+    assert 0.1 <= scale.min() < scale.max() <= 1.0
+    prior = own("own_prior")["HeatKernel"]  # its name is known from here on
+    named = gq.GraphClassifier(
+        model="LargestEvidence(prior=HeatKernel(time=2))", inference="expectation-propagation"
+    ).fit(moons.features, y)
+    assert type(named.model_.prior).__name__ == prior.__name__

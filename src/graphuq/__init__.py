@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from graphuq.classifier.regressor.regressor import GraphRegressor
     from graphuq.classifier.search import EvidenceSearch
     from graphuq.classifier.table_encoder import TableEncoder
+    from graphuq.classifier.with_unlabelled import WithUnlabelled
     from graphuq.distributions import (
         Categorical,
         DiscreteUniform,
@@ -114,6 +115,7 @@ _MODULE_OF = {
     "TableEncoder": "classifier.table_encoder",
     "LabelledKFold": "classifier.model_selection",
     "LabelledScorer": "classifier.model_selection",
+    "WithUnlabelled": "classifier.with_unlabelled",
     "EvidenceEstimate": "evidence.importance_sampling",
     "estimate_evidence": "evidence.importance_sampling",
     "Basis": "spectrum",
@@ -184,6 +186,7 @@ __all__ = [
     "Uniform",
     "WhitenedGraph",
     "WhitenedLinear",
+    "WithUnlabelled",
     "__version__",
     "acquisition",
     "adapt_truncation",

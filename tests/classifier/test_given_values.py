@@ -1,7 +1,9 @@
 """Nothing of what the caller gives is changed or dropped in silence."""
 
+import datetime
 import warnings
 
+import networkx
 import numpy as np
 import pandas as pd
 import pytest
@@ -12,9 +14,15 @@ from graphuq.classifier.annotators import readings_of
 from graphuq.classifier.labels import split_labels
 from graphuq.classifier.regressor.values import numbers_of
 from graphuq.classifier.training_labels import training_labels
-from graphuq.errors import InvalidInput, MissingLabelWarning
+from graphuq.errors import (
+    DisconnectedGraphWarning,
+    InvalidInput,
+    MissingLabelWarning,
+    StorageError,
+)
 
 N, N_GIVEN = 60, 8
+SPARSE = sparse.csr_array
 CLASSES = np.arange(N) % 2
 X = np.random.default_rng(0).normal(size=(N, 3)) + 2 * CLASSES[:, None]
 KNOWN = np.arange(N) < N_GIVEN
@@ -114,3 +122,97 @@ def test_what_means_unlabelled():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         training_labels(np.where(CLASSES, 255, 0).astype(np.uint8), N)  # black and white
+
+
+NO_CLASSES = {
+    "tuples": ([("a", 1), ("b", 2)], "two columns or more"),
+    "ragged": ([[1], [1, 2]], "different lengths"),
+    "bytes": ([b"a", b"b"], "bytes"),
+    "dates": (pd.to_datetime(["2020-01-01", "2020-02-01"]), "dates|Timestamp"),
+    "durations": (pd.to_timedelta([1, 2], unit="D"), "time diff|Timedelta"),
+    "periods": (pd.period_range("2020", periods=2, freq="M"), "type Period"),
+    "days": ([datetime.date(2020, 1, 1), datetime.date(2020, 1, 2)], "type date"),
+    "intervals": (pd.interval_range(0, 2), "type Interval"),
+    "sets": ([{1}, {2}], "type set"),
+    "huge": ([10**30, 10**30 + 1], "more than 64 bits"),
+    "both signs": ([2**63, -5], "more than 64 bits"),
+    "complex": ([1j, 2j], "complex"),
+}
+
+
+@pytest.mark.parametrize("case", NO_CLASSES)
+def test_labels_that_name_no_class_are_refused(case):
+    values, said = NO_CLASSES[case]
+    own = [values.repeat(N // 2)] if hasattr(values, "repeat") else []
+    for y in [list(values) * (N // 2), *own]:
+        with pytest.raises(InvalidInput, match=f"^y: .*({said}).*; give"):
+            fitted(X, y)
+    if case not in ("huge", "both signs"):
+        with pytest.raises(InvalidInput, match=r"^y: "):
+            gq.GraphRegressor().fit(X, list(values) * (N // 2))
+    with pytest.raises(InvalidInput, match=r"^y: "):
+        gq.AnnotatorClassifier().fit(X, list(values) * (N // 2))
+
+
+def test_the_largest_integers_are_classes():
+    large = [2**64 - 1, 2**64 - 2]
+    assert fitted(X, large * (N // 2)).classes_.tolist() == sorted(large)
+    assert fitted(X, [-(2**63), 2**63 - 1] * (N // 2)).classes_.tolist() == [-(2**63), 2**63 - 1]
+
+
+@pytest.mark.parametrize(
+    ("ids", "said"),
+    [
+        (["a"] * 3, "3 entries for 60 rows"),
+        ("abc", "'abc'"),
+        (3, "3"),
+        (np.zeros((N, 2)), r"shape \(60, 2\)"),
+        (["a\0"] * N, "zero byte"),
+    ],
+)
+def test_ids_are_one_a_row(ids, said, tmp_path):
+    classifier = fitted(X)
+    regressor = gq.GraphRegressor().fit(X, X[:, 0])
+    calls = [
+        lambda: classifier.result_.to_dataframe(ids),
+        lambda: classifier.predict_table(X, ids),
+        lambda: gq.write_report(classifier.result_, tmp_path / "report.html", ids=ids),
+        lambda: gq.write_report(regressor, tmp_path / "report.html", ids=ids),
+    ]
+    for call in calls:
+        with pytest.raises(InvalidInput, match=f"^ids: .*{said}"):
+            call()
+
+
+def test_names_that_end_with_a_zero_byte_are_refused(tmp_path):
+    frame = pd.DataFrame(X, columns=["a\0", "b", "c"])
+    graph = networkx.path_graph(["a\0", "b", "c"])
+    for argument, call in {
+        "X": lambda: fitted(frame),
+        "y": lambda: fitted(X, pd.DataFrame({"a\0": [0.1, 0.9] * 30, "b": [0.9, 0.1] * 30})),
+        "adjacency": lambda: gq.graphs.from_adjacency(graph),
+        "store": lambda: fitted(X, store=tmp_path / "a\0b"),
+    }.items():
+        with pytest.raises(InvalidInput, match=f"^{argument}: .*x00"):
+            call()
+    for write in (fitted(X).save, lambda path: gq.write_report(fitted(X).result_, path)):
+        with pytest.raises(StorageError, match=r"cannot write .*null byte"):
+            write(tmp_path / "a\0b.nc")
+
+
+def test_a_graph_without_nodes_or_edges_is_refused():
+    for graph in (networkx.Graph(), networkx.empty_graph(1), networkx.empty_graph(5)):
+        for given in ({"graph": graph}, {"graph": "precomputed"}):
+            with pytest.raises(InvalidInput, match=r"^adjacency: "):
+                fitted(graph if given["graph"] == "precomputed" else None, **given)
+
+
+def test_small_weights_are_edges_in_every_container():
+    weights = np.zeros((N, N))
+    rows = np.arange(N - 1)
+    weights[rows, rows + 1] = weights[rows + 1, rows] = np.where(rows == 30, 1e-9, 1.0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", DisconnectedGraphWarning)
+        dense, thin = (fitted(kind(weights), graph="precomputed") for kind in (np.asarray, SPARSE))
+    assert dense.graph_.n_components == thin.graph_.n_components == 1
+    np.testing.assert_allclose(dense.label_distributions_, thin.label_distributions_, atol=1e-8)

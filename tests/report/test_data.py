@@ -226,7 +226,7 @@ def test_policy_names_the_hash_of_the_script(moons, tmp_path):
 
 
 def test_entries_are_one_for_each_node(moons, tmp_path):
-    with pytest.raises(InvalidInput, match="ids: 2 entries for 300 nodes"):
+    with pytest.raises(InvalidInput, match="ids: 2 entries for 300 rows"):
         gq.write_report(moons[0], tmp_path / "r.html", ids=["a", "b"])
     with pytest.raises(InvalidInput, match="images: 5 entries"):
         gq.write_report(moons[0], tmp_path / "r.html", images=np.zeros((5, 8, 8)))

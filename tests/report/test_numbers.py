@@ -149,7 +149,7 @@ def test_hostile_names_stay_text(fitted, no_figures, tmp_path):
     ("options", "message"),
     [
         ({"class_names": ["a", "b"]}, "class_names: given for a regressor, which has no classes"),
-        ({"ids": ["a", "b"]}, "ids: 2 entries for 120 nodes"),
+        ({"ids": ["a", "b"]}, "ids: 2 entries for 120 rows"),
         ({"truth": np.ones(2)}, "truth: 2 entries for 120 nodes"),
         ({"truth": np.full(120, np.inf)}, "truth: infinite values, such as row"),
         ({"images": np.zeros((5, 8, 8))}, "images: 5 entries"),

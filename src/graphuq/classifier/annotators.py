@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
 from graphuq.classifier.classifier import GraphClassifier
-from graphuq.classifier.labels import check_classes, split_labels, unmasked
+from graphuq.classifier.labels import check_classes, shape_of, split_labels, unmasked
 from graphuq.classifier.types import Labels, Table
 from graphuq.errors import require
 from graphuq.graphs.inputs import is_frame, is_polars
@@ -24,6 +24,7 @@ from graphuq.likelihoods import SoftProbit
 from graphuq.results.label_numbers import with_classes
 from graphuq.results.result import Result
 from graphuq.run.words import inference_from
+from graphuq.utils.checks import refuse_zero_bytes
 from graphuq.utils.extras import require_extra
 
 if TYPE_CHECKING:
@@ -173,9 +174,10 @@ def readings_of(y: Any, missing_label: object) -> tuple[np.ndarray, Int[np.ndarr
     named = is_frame(y) or is_polars(y)
     if named:
         names = [str(name) for name in y.columns]
+        refuse_zero_bytes(names, "y")
         values = np.array([[*row] for row in y.to_numpy()], dtype=object)
     else:
-        require(np.ndim(y) == 2, "y", f"shape {np.shape(y)}", REMEDY)
+        require(len(shape_of(y)) == 2, "y", f"shape {shape_of(y)}", REMEDY)
         values = np.array([[*row] for row in unmasked(y)], dtype=object)
         names = [str(a) for a in range(values.shape[-1])]
     flat, given = split_labels(values.ravel(), missing_label)

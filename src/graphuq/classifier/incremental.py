@@ -87,7 +87,7 @@ class Incremental:
         method = inference_of_update(self.inference, inference)
         rows = np.atleast_1d(np.asarray(rows))
         values, given = split_labels(
-            np.atleast_1d(label_array(labels)), self.missing_label, False, "labels"
+            np.atleast_1d(label_array(labels, "labels")), self.missing_label, False, "labels"
         )
         require(
             len(values) == len(rows),

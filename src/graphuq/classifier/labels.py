@@ -10,7 +10,8 @@ from numpy.typing import ArrayLike
 from sklearn.exceptions import DataConversionWarning
 
 from graphuq.classifier.types import Labels
-from graphuq.errors import InvalidInput, MissingLabelWarning, require
+from graphuq.errors import InvalidInput, MissingLabelWarning, require, shortened
+from graphuq.utils.checks import refuse_zero_bytes
 from graphuq.utils.user_warnings import warn_user
 
 # Class names, in lower case, that data files often use for "no label". A file turns the number
@@ -20,6 +21,13 @@ PLACEHOLDERS = frozenset(
     | {"missing", "unknown", "unk", "undefined", "unspecified", "unassigned", "not assigned"}
     | {"unlabelled", "unlabeled", "no label", "not available", "tbd", "todo", "-1", "-1.0"}
 )
+
+CLASS_TYPES = (str, bool, int, float, np.bool_, np.integer, np.floating)
+NO_CLASSES = {"c": "complex numbers", "m": "time differences", "M": "dates", "S": "bytes",
+              "V": "records"}  # by NumPy's kind  # fmt: skip
+
+AS_TEXT = "give texts, integers or booleans, as by [str(label) for label in y]"
+AS_DECODED = "give texts, as by [label.decode() for label in y]"
 
 MOSTLY = 0.8  # share of rows; five-fold cross-validation of labels 0 and 1 stays below
 
@@ -35,18 +43,23 @@ def unmasked(y: Any) -> Any:
     return values
 
 
-def label_array(y: Labels) -> np.ndarray:
+def label_array(y: Labels, argument: str = "y") -> np.ndarray:
     """Return labels as an array; missing values of pandas and of mixed lists stay missing.
 
     Labels that NumPy would change stay objects: texts that end with a zero byte, and integers
-    beside NaN that no float is equal to.
+    that no float is equal to, or that have more than 63 bits.
     """
     y = unmasked(y)
     dtype = getattr(y, "dtype", None)
     pandas = sys.modules.get("pandas")  # whoever has an object of pandas has imported it
     if pandas is not None and isinstance(dtype, pandas.api.extensions.ExtensionDtype):
         return np.asarray(y.astype(object))  # type: ignore[union-attr]
-    values = np.asarray(y)
+    try:
+        values = np.asarray(y)
+    except ValueError:
+        raise InvalidInput(
+            argument, "rows of different lengths", "give one label a row, as text or integers"
+        ) from None
     if not (isinstance(y, list | tuple) and values.ndim == 1):
         return values
     if values.dtype.kind == "U":
@@ -54,7 +67,7 @@ def label_array(y: Labels) -> np.ndarray:
         changed = not all(isinstance(value, str) and value[-1:] != "\0" for value in y)
     else:
         whole = values.dtype.kind == "f"
-        changed = whole and any(isinstance(v, int) and v != float(v) for v in y)
+        changed = whole and any(isinstance(v, int) and (v != v / 1 or abs(v) >= 2**63) for v in y)
     if not changed:
         return values
     mixed = np.empty(len(y), dtype=object)
@@ -104,13 +117,19 @@ def is_matrix(y: Any) -> bool:
     """Return whether y has two columns or more."""
     if y is None or isinstance(y, dict):
         return False
-    shape = getattr(y, "shape", None)
+    shape = shape_of(y)
+    return len(shape) == 2 and shape[1] > 1
+
+
+def shape_of(y: Any) -> tuple[int, ...]:
+    """Return the shape of an array or of nested lists; that of a list if its rows differ."""
+    shape: tuple[int, ...] | None = getattr(y, "shape", None)
     if shape is None:
         try:
             shape = np.asarray(y).shape
         except ValueError:  # rows of different lengths
-            return False
-    return len(shape) == 2 and shape[1] > 1
+            shape = (len(y),)
+    return shape
 
 
 def split_labels(
@@ -132,13 +151,14 @@ def split_labels(
     ------
     InvalidInput
         If ``y`` is missing, not one-dimensional, or holds no label although one is needed; if
-        ``missing_label`` is text and the labels are numbers.
+        labels are no texts, integers or booleans; if ``missing_label`` is text and the labels are
+        numbers.
     """
     if y is None:
         raise InvalidInput(
             argument, "requires y to be passed, but the target y is None", "give the known labels"
         )
-    values = label_array(y)
+    values = label_array(y, argument)
     if values.ndim == 2 and values.shape[1] == 1:
         warn_user(
             "A column-vector y was passed when a 1d array was expected", DataConversionWarning
@@ -147,6 +167,7 @@ def split_labels(
     require(values.ndim == 1, argument, f"shape {values.shape}", "give one label a row")
     if np.issubdtype(values.dtype, np.floating) and np.isinf(values).any():
         raise InvalidInput(argument, "infinite values", "give classes, or NaN where unknown")
+    _require_class_kind(values, argument)
     missing = missing_mask(values, missing_label)
     require(
         not (needed and missing.all()),
@@ -163,12 +184,43 @@ def split_labels(
         "give a number, such as -1, or leave it out",
     )
     if len(given) and values.dtype == object:
-        _require_one_kind(given, argument)
-        _refuse_zero_bytes(given, argument)
+        _require_class_types(given, argument)
+        refuse_zero_bytes(given, argument)
         values = values.copy()
         values[missing] = given[0]  # a placeholder of the right type, never read
         values = np.array(values.tolist())
     return values, ~missing
+
+
+def _require_class_kind(values: np.ndarray, argument: str) -> None:
+    """Refuse arrays of a type that names no classes: a file could not hold their names."""
+    require(
+        values.dtype.kind not in NO_CLASSES,
+        argument,
+        f"labels that are {NO_CLASSES.get(values.dtype.kind)}",
+        AS_TEXT if values.dtype.kind != "S" else AS_DECODED,
+    )
+
+
+def _require_class_types(given: np.ndarray, argument: str) -> None:
+    """Refuse classes that have no order with each other, or that files cannot hold."""
+    for value in given:
+        require(
+            isinstance(value, CLASS_TYPES),
+            argument,
+            f"a label of type {type(value).__name__}, such as {shortened(repr(value), 40)}",
+            AS_TEXT if not isinstance(value, bytes) else AS_DECODED,
+        )
+    _require_one_kind(given, argument)
+    whole = [int(v) for v in given if isinstance(v, int | np.integer)]
+    require(
+        len(whole) < len(given) or np.array(whole).dtype.kind in "iu",
+        argument,
+        f"integers of more than 64 bits, such as {shortened(str(max(whole, key=abs)), 40)}"
+        if whole
+        else "",
+        AS_TEXT,
+    )
 
 
 def _require_one_kind(given: np.ndarray, argument: str) -> None:
@@ -182,17 +234,6 @@ def _require_one_kind(given: np.ndarray, argument: str) -> None:
             f"{others[0]!r}",
             "give all as text, for instance [str(label) for label in labels], or all as numbers; "
             "mark unlabelled rows by None",
-        )
-
-
-def _refuse_zero_bytes(given: np.ndarray, argument: str) -> None:
-    """Refuse texts that end with a zero byte, which arrays of texts drop."""
-    for value in given:
-        require(
-            not (isinstance(value, str) and value[-1:] == "\0"),
-            argument,
-            f"the label {value!r}, which ends with a zero byte",
-            "give it another name",
         )
 
 
@@ -210,8 +251,8 @@ def check_classes(classes: np.ndarray, missing_label: object) -> None:
 def warn_of_placeholder(values: np.ndarray, given: Bool[np.ndarray, " N"]) -> None:
     """Warn if a class that holds most rows has a name that often means "no label".
 
-    0 is such a name beside -1 and +1, and so is the largest number of an unsigned type, to which
-    -1 turns.
+    0 is such a name beside -1 and +1, and where a tool of scikit-learn numbered the classes. So is
+    the largest number of an unsigned type, to which -1 turns.
     """
     names, counts = np.unique(values[given], return_counts=True)
     largest = names[counts.argmax()]
@@ -222,6 +263,19 @@ def warn_of_placeholder(values: np.ndarray, given: Bool[np.ndarray, " N"]) -> No
         warn_user(
             f"y: the class {largest.item()!r} holds {counts.max()} of {len(values)} rows. Does it "
             f"mean unlabelled? Then pass missing_label={largest.item()!r}.",
+            MissingLabelWarning,
+        )
+    codes = list(range(len(names)))
+    if (
+        len(codes) > 2
+        and given.all()
+        and names.tolist() == codes
+        and counts[0] > MOSTLY * len(given)
+    ):
+        warn_user(
+            f"y: the class 0 holds {counts[0]} of {len(values)} rows, and no row is unlabelled. Did "
+            "a tool of scikit-learn number the classes, with -1 as the first? Then give it "
+            "graphuq.WithUnlabelled(classifier, unlabelled rows), and labelled rows alone.",
             MissingLabelWarning,
         )
     if names.tolist() == [0, 1] and counts[0] > MOSTLY * len(values) and _has_minus_one(values):

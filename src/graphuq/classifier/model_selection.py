@@ -59,6 +59,9 @@ class LabelledKFold(BaseCrossValidator):
     it. With so few labels, scores vary much between folds; `EvidenceSearch` chooses
     hyperparameters without holding out any label.
 
+    ``cross_val_predict`` refuses this splitter, because unlabelled rows are in no test fold. Give
+    it, as other tools that take −1 for a class, `WithUnlabelled` and labelled rows alone.
+
     Examples
     --------
     >>> import numpy as np, graphuq as gq

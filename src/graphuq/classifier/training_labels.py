@@ -19,9 +19,10 @@ from graphuq.classifier.types import Labels
 from graphuq.errors import InvalidInput, require
 from graphuq.graphs.inputs import is_frame, is_polars
 from graphuq.models import Labels as ModelLabels
+from graphuq.utils.checks import refuse_zero_bytes
 
 SUM_TOLERANCE = 1e-3  # of a row of probabilities, which is then divided by its sum
-REMEDY = "give one row for each row of X, and one column for each class"
+REMEDY = "give one label a row, or one column of probabilities for each class"
 
 
 class TrainingLabels(NamedTuple):
@@ -91,7 +92,9 @@ def _soft_labels(
         q = np.array(y.to_numpy() if named else unmasked(y), dtype=np.float64)
     except (TypeError, ValueError):
         raise InvalidInput("y", "two columns or more that are not numbers", REMEDY) from None
-    classes = np.array([str(name) for name in y.columns] if named else range(q.shape[1]))
+    texts = [str(name) for name in y.columns] if named else []
+    refuse_zero_bytes(texts, "y")
+    classes = np.array(texts if named else range(q.shape[1]))
     names, counts = np.unique(classes, return_counts=True)
     require(
         counts.max() == 1,

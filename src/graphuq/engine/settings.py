@@ -51,7 +51,8 @@ class Store:
     no_features: Sequence[str] = ()
 
     def __post_init__(self) -> None:
-        require(isinstance(self.path, str | Path), "store", f"{self.path!r}", "give a folder")
+        is_path = isinstance(self.path, str | Path) and "\0" not in str(self.path)
+        require(is_path, "store", f"{self.path!r}", "give the path of a folder")
         require(
             isinstance(self.search, str) and self.search in SEARCHES,
             "search",

@@ -172,7 +172,8 @@ def _graph_of(
 ) -> Graph:
     """Return the graph of weights; directed ones become symmetric, with a warning by default."""
     largest = abs(weights).max() if weights.nnz else 0.0
-    if symmetrize is None and abs(weights - weights.T).max() > TOLERATED_ASYMMETRY * largest:
+    asymmetry = abs(weights - weights.T).max() if weights.nnz else 0.0
+    if symmetrize is None and asymmetry > TOLERATED_ASYMMETRY * largest:
         warn_user(
             f"{argument}: {what}; the larger of the weights of both directions is used "
             "(symmetrize='union', or 'average' for their mean)",

@@ -12,6 +12,7 @@ from scipy.sparse.csgraph import connected_components
 from graphuq.errors import DisconnectedGraphWarning, GraphRepairWarning, InvalidInput, require
 from graphuq.graphs.feature_space import FeatureSpace
 from graphuq.graphs.inputs import Features
+from graphuq.utils.checks import refuse_zero_bytes
 from graphuq.utils.user_warnings import warn_user
 
 Weights: TypeAlias = "sparse.csr_array | np.ndarray"
@@ -131,6 +132,7 @@ def make_graph(
     DisconnectedGraphWarning
         If the graph has several connected components.
     """
+    refuse_zero_bytes(() if names is None else names, argument)
     shape = weights.shape
     require(
         len(shape) == 2 and shape[0] == shape[1],
@@ -169,7 +171,9 @@ def make_graph(
 
     weights = _without_loops(weights, argument)
     weights = _without_negligible(_symmetric(weights, argument))
-    n_components, components = connected_components(weights, directed=False)
+    # Of an array of weights, this function would leave out those below 1e-8.
+    edges = weights > 0 if isinstance(weights, np.ndarray) else weights
+    n_components, components = connected_components(edges, directed=False)
     if n_components > 1:
         sizes = np.bincount(components)
         warn_user(

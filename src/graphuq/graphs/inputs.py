@@ -12,7 +12,7 @@ from scipy import sparse
 
 from graphuq.errors import InvalidInput, require
 from graphuq.graphs.graph_objects import kind_of_graph
-from graphuq.utils.checks import describe
+from graphuq.utils.checks import describe, refuse_zero_bytes
 from graphuq.utils.gate import check_sparse
 
 MatrixLike: TypeAlias = ArrayLike | sparse.sparray | sparse.spmatrix
@@ -175,6 +175,7 @@ def is_polars(values: Any) -> bool:
 
 def _check_columns(frame: Any, argument: str) -> None:
     """Raise `InvalidInput` for the first column of a DataFrame that does not hold numbers."""
+    refuse_zero_bytes(frame.columns, argument)
     for name, column in frame.items():
         if column.dtype.kind in "biuf":
             continue
@@ -190,6 +191,7 @@ def _check_columns(frame: Any, argument: str) -> None:
 
 def _check_polars(frame: Any, argument: str) -> None:
     """Raise `InvalidInput` for the first column of a polars DataFrame that is not of numbers."""
+    refuse_zero_bytes(frame.columns, argument)
     for series in frame.get_columns():
         if not series.dtype.is_numeric():
             _refuse_column(argument, series.name, series.dtype, next(iter(series), None))

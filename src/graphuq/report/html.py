@@ -33,6 +33,7 @@ from graphuq.results.leaving_out import given_classes
 from graphuq.results.result import Result
 from graphuq.results.sampling import convergence_table, is_sampled
 from graphuq.results.summary import quantiles_of_draws
+from graphuq.results.table import checked_ids
 from graphuq.utils.extras import require_extra
 from graphuq.utils.html import write_page
 
@@ -149,8 +150,8 @@ def write_report(
 
 def _checked_ids(n_nodes: int, ids: Any, **others: Any) -> np.ndarray:
     """Return the names of the nodes, after a check that all arrays have an entry for each."""
-    identifiers = np.arange(n_nodes) if ids is None else np.asarray(ids)
-    for name, values in {"ids": identifiers, **others}.items():
+    identifiers = checked_ids(ids, n_nodes)
+    for name, values in others.items():
         if values is not None:
             found = f"{len(values)} entries for {n_nodes} nodes"
             require(len(values) == n_nodes, name, found, "give one for each node")

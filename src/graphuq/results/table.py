@@ -14,8 +14,10 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 from scipy.special import entr
 
+from graphuq.errors import require
 from graphuq.results.formats import format_of
 from graphuq.results.latent_numbers import credible_interval
+from graphuq.utils.checks import describe, refuse_zero_bytes
 from graphuq.utils.extras import require_extra
 from graphuq.utils.files import atomic_write
 
@@ -69,7 +71,7 @@ def answer_columns(
     codes = probabilities.argmax(axis=1) if codes is None else codes
     at, margin = (np.arange(n_rows), codes), margins(probabilities)
     columns = {
-        "id": np.arange(n_rows) if ids is None else np.asarray(ids),
+        "id": checked_ids(ids, n_rows),
         "label": names[codes],
         "probability": probabilities[at],
         **{f"probability_{name}": probabilities[:, k] for k, name in enumerate(classes)},
@@ -99,6 +101,26 @@ def columns_of(
     )
 
 
+def checked_ids(ids: Sequence[Any] | np.ndarray | None, n_rows: int) -> np.ndarray:
+    """Return one identifier a row, by default row numbers from 0.
+
+    Raises
+    ------
+    InvalidInput
+        If there is not one a row, or one is a text that ends with a zero byte.
+    """
+    if ids is None:
+        return np.arange(n_rows)
+    remedy = f"give {n_rows}, one a row"
+    require(np.iterable(ids) and not isinstance(ids, str | bytes), "ids", describe(ids), remedy)
+    listed = ids if hasattr(ids, "shape") else list(ids)
+    require(len(listed) == n_rows, "ids", f"{len(listed)} entries for {n_rows} rows", remedy)
+    refuse_zero_bytes(listed, "ids")
+    values = np.asarray(listed)
+    require(values.ndim == 1, "ids", f"shape {values.shape}", remedy)
+    return values
+
+
 def latent_of(result: "Result") -> Latent | None:
     """Return the latent field of all nodes, for two classes."""
     if result.latent_mean.ndim == 2:
@@ -115,7 +137,7 @@ def given_codes(result: "Result") -> Int[np.ndarray, " N"]:
 
 
 def number_columns(
-    ids: Sequence[Any] | np.ndarray,
+    ids: Sequence[Any] | np.ndarray | None,
     mean: Float[np.ndarray, " N"],
     std: Float[np.ndarray, " N"],
     interval: Float[np.ndarray, "N 2"],
@@ -123,7 +145,7 @@ def number_columns(
     given: Float[np.ndarray, " N"],
 ) -> dict[str, np.ndarray]:
     """Return the columns of the table of a regression, in their order."""
-    columns = {"id": np.asarray(ids), "mean": mean, "std": std}
+    columns = {"id": checked_ids(ids, len(mean)), "mean": mean, "std": std}
     columns |= {"lower": interval[:, 0], "upper": interval[:, 1]}
     return columns | {"has_evidence": has_evidence, "given": given}
 

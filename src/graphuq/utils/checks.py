@@ -3,6 +3,7 @@
 import dataclasses
 import types
 import typing
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -48,6 +49,17 @@ def describe(value: object) -> str:
     if isinstance(value, list | tuple | set | dict):
         return f"{name} of length {len(value)}"
     return f"an object of type {name}"
+
+
+def refuse_zero_bytes(names: Iterable[object], argument: str) -> None:
+    """Raise `InvalidInput` for a text that ends with a zero byte, which arrays of texts drop."""
+    for name in names:
+        require(
+            not (isinstance(name, str) and name[-1:] == "\0"),
+            argument,
+            f"{shortened(repr(name), MAX_QUOTED)}, a name that ends with a zero byte",
+            "give it another name",
+        )
 
 
 def is_number(value: object) -> bool:

@@ -64,8 +64,9 @@ def atomic_write(path: str | Path) -> Iterator[Path]:
         handle, name = tempfile.mkstemp(
             dir=path.parent, prefix=f"{begin}{unfinished()}", suffix=path.suffix[:40]
         )
-    except OSError as error:
-        raise StorageError(f"cannot write '{path}' ({error.strerror or error})") from error
+    except (OSError, ValueError) as error:  # ValueError: a zero byte in the name
+        reason = getattr(error, "strerror", None) or error
+        raise StorageError(f"cannot write '{path}' ({reason}); choose another name") from error
     os.close(handle)
     temporary = Path(name)
     try:

@@ -7,7 +7,7 @@ from jaxtyping import Bool, Float
 from scipy.stats import norm
 from sklearn.exceptions import DataConversionWarning
 
-from graphuq.classifier.labels import label_array, unknown_mask
+from graphuq.classifier.labels import NO_CLASSES, label_array, unknown_mask
 from graphuq.classifier.types import Labels
 from graphuq.errors import InvalidInput, require
 from graphuq.utils.user_warnings import warn_user
@@ -37,14 +37,15 @@ def numbers_of(y: Labels, argument: str = "y", remedy: str = CLASSES) -> Float[n
         raise InvalidInput(
             "y", "requires y to be passed, but the target y is None", "give the known numbers"
         )
-    values = label_array(y)
+    values = label_array(y, argument)
     if values.ndim == 2 and values.shape[1] == 1:
         warn_user(
             "A column-vector y was passed when a 1d array was expected", DataConversionWarning
         )
         values = values.ravel()
     require(values.ndim == 1, "y", f"shape {values.shape}", "give one number a row")
-    require(values.dtype.kind != "c", "y", "complex numbers", "give real numbers")
+    kind = values.dtype.kind
+    require(kind not in NO_CLASSES, argument, NO_CLASSES.get(kind, ""), "give real numbers")
     missing = unknown_mask(values) | np.array([_is_empty(v) for v in values], bool)
     numbers = np.full(len(values), np.nan)
     try:
