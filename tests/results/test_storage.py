@@ -1,5 +1,6 @@
 """Files return what was saved, also a user's own parts; otherwise saving is refused."""
 
+import importlib
 import json
 import subprocess
 import sys
@@ -12,7 +13,7 @@ import numpy as np
 import pytest
 
 import graphuq as gq
-from graphuq.errors import GraphuqWarning, StorageError
+from graphuq.errors import GraphuqWarning, InvalidInput, StorageError
 from graphuq.utils.serialization import from_json, from_plain, to_json, to_plain
 
 
@@ -146,15 +147,50 @@ def test_another_process_finds_the_class(tmp_path):
     finally:
         sys.path.remove(str(tmp_path))
         del sys.modules["my_parts"]
-    code = f"import graphuq; print(graphuq.load({str(tmp_path / 'fit.nc')!r}).posterior.likelihood)"
+    file = str(tmp_path / "fit.nc")
+    code = f"import graphuq; print(graphuq.load({file!r}, ['my_parts']).posterior.likelihood)"
     run = subprocess.run(
         [sys.executable, "-c", f"import sys; sys.path.append({str(tmp_path)!r}); {code}"],
         capture_output=True,
         text=True,
     )
     assert "Cauchy(noise_std=0.25)" in run.stdout, run.stderr
-    with pytest.raises(StorageError, match=r"'Cauchy' of module 'my_parts': not found.*PYTHONPATH"):
+    with pytest.raises(StorageError, match=r"'Cauchy' of module 'my_parts': not imported"):
         gq.load(tmp_path / "fit.nc")
+    with pytest.raises(InvalidInput, match=r"parts: 'my_parts' cannot be imported.*PYTHONPATH"):
+        gq.load(tmp_path / "fit.nc", ["my_parts"])
+
+
+def test_no_file_makes_load_import_a_module(tmp_path, monkeypatch):
+    """Importing runs code, which a file from somebody else must not choose."""
+    trace = tmp_path / "imported"
+    (tmp_path / "some_parts.py").write_text(
+        "import dataclasses, pathlib\nimport graphuq as gq\n"
+        f"pathlib.Path({str(trace)!r}).touch()\n"
+        "class Own(gq.likelihoods.Probit):\n    pass\n"
+        "@dataclasses.dataclass\nclass Plain:\n    pass\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    own = importlib.import_module("some_parts")
+    result = sampled(posterior_of(likelihood=own.Own(0.3)))
+    result.save(tmp_path / "fit.nc")
+    assert type(gq.load(tmp_path / "fit.nc").posterior.likelihood) is own.Own
+    del sys.modules["some_parts"]
+    trace.unlink()
+    for read in (
+        lambda: gq.load(tmp_path / "fit.nc"),
+        lambda: gq.results.load(tmp_path / "fit.nc"),
+        lambda: from_plain({"class": "some_parts:Plain"}),
+        lambda: from_json('{"class": "some_parts:Own", "noise_std": 1.0}', gq.likelihoods.Probit),
+    ):
+        with pytest.raises(StorageError, match="'some_parts': not imported; if you trust"):
+            read()
+    assert not trace.exists()
+    loaded = gq.load(tmp_path / "fit.nc", parts=["some_parts"])
+    assert trace.exists()
+    np.testing.assert_array_equal(loaded.probabilities, result.probabilities)
+    with pytest.raises(InvalidInput, match="parts: 'some_parts'; give a list"):
+        gq.load(tmp_path / "fit.nc", parts="some_parts")
 
 
 def local_class():

@@ -25,6 +25,7 @@ from graphuq.results.label_numbers import with_classes
 from graphuq.results.result import Result
 from graphuq.run.words import inference_from
 from graphuq.utils.checks import refuse_zero_bytes
+from graphuq.utils.concurrency import one_at_a_time
 from graphuq.utils.extras import require_extra
 
 if TYPE_CHECKING:
@@ -74,6 +75,7 @@ class AnnotatorClassifier(GraphClassifier):
     True
     """
 
+    @one_at_a_time
     def fit(
         self, X: Table | None, y: Labels, sample_weight: ArrayLike | None = None
     ) -> "AnnotatorClassifier":

@@ -14,6 +14,7 @@ from graphuq.classifier.prediction import Prediction
 from graphuq.classifier.stored.methods import InStore
 from graphuq.classifier.types import Groups, Labels, Table
 from graphuq.errors import require
+from graphuq.utils.concurrency import one_at_a_time
 from graphuq.utils.lazy_imports import paused_collection
 
 if TYPE_CHECKING:
@@ -192,6 +193,7 @@ class GraphClassifier(
         self.random_state = random_state
         self.progress = progress
 
+    @one_at_a_time
     def fit(
         self, X: Table | None, y: Labels, sample_weight: ArrayLike | None = None
     ) -> "GraphClassifier":

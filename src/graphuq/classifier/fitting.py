@@ -31,6 +31,7 @@ from graphuq.results.result import Result
 from graphuq.run.infer import infer
 from graphuq.spectrum import Basis
 from graphuq.spectrum.node_blocks import NODE_BLOCKS
+from graphuq.utils.concurrency import require_no_fork
 from graphuq.utils.progress import reporting
 from graphuq.utils.user_warnings import warn_user
 
@@ -42,6 +43,7 @@ def fit_classifier(
     classifier: "GraphClassifier", X: Table | None, y: Labels, sample_weight: ArrayLike | None
 ) -> None:
     """Infer the class of every row; see `GraphClassifier.fit`."""
+    require_no_fork()
     word, model, inference = check_options(classifier)  # before any work
     require_same_order(X, y)
     graph, X, n_rows = checked_rows(classifier, word, X)

@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from graphuq.classifier.labels import codes_among, label_array, split_labels
 from graphuq.classifier.types import Labels, Table
 from graphuq.errors import IncompatibleParts, InvalidInput, require
+from graphuq.utils.concurrency import one_at_a_time
 from graphuq.utils.progress import Progress, reporting
 
 if TYPE_CHECKING:
@@ -43,12 +44,14 @@ class Incremental:
     ) -> None:
         """Run inference, with more arguments of `infer`, and set the attributes of every row."""
 
+    @one_at_a_time
     def add_labels(self: Own, rows: Labels, labels: Labels, inference: Any = None) -> Own:
         """Add, correct or withdraw labels without a new fit.
 
         Graph, spectrum and hyperparameters stay as `fit` found them, also with another number of
         classes. If `fit` averaged over models, the average is made again for the new labels. Class
-        proportions are applied again. If the labels cannot be used, nothing changes.
+        proportions are applied again. If the labels cannot be used, nothing changes. Calls from
+        several threads wait for each other.
 
         Parameters
         ----------
@@ -163,6 +166,7 @@ class Incremental:
         found = query(self.result_, n, rule, rows[shown[rows]])
         return found if self._stored is None else self._stored.sample[found]
 
+    @one_at_a_time
     def add_rows(
         self: Own,
         X: Table,

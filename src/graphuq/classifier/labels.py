@@ -273,8 +273,8 @@ def warn_of_placeholder(values: np.ndarray, given: Bool[np.ndarray, " N"]) -> No
         and counts[0] > MOSTLY * len(given)
     ):
         warn_user(
-            f"y: the class 0 holds {counts[0]} of {len(values)} rows, and no row is unlabelled. Did "
-            "a tool of scikit-learn number the classes, with -1 as the first? Then give it "
+            f"y: the class 0 holds {counts[0]} of {len(values)} rows, and all are labelled. Did a "
+            "tool of scikit-learn number the classes, with -1 as the first? Then give it "
             "graphuq.WithUnlabelled(classifier, unlabelled rows), and labelled rows alone.",
             MissingLabelWarning,
         )

@@ -1,5 +1,7 @@
 """What `GraphClassifier`, `GraphRegressor` and `Result` saved, read from a file of either kind."""
 
+import importlib
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -7,7 +9,7 @@ from graphuq.classifier.classifier import GraphClassifier
 from graphuq.classifier.regressor.regressor import GraphRegressor
 from graphuq.classifier.regressor.saving import regressor_from
 from graphuq.classifier.saving import classifier_from
-from graphuq.errors import GraphuqWarning
+from graphuq.errors import GraphuqWarning, InvalidInput, require
 from graphuq.results.loading import from_tree
 from graphuq.results.result import Result
 from graphuq.results.storage import read_tree
@@ -18,15 +20,18 @@ if TYPE_CHECKING:
     import xarray as xr
 
 
-def load(path: str | Path) -> GraphClassifier | GraphRegressor | Result:
+def load(path: str | Path, parts: Sequence[str] = ()) -> GraphClassifier | GraphRegressor | Result:
     """Read what `GraphClassifier`, `GraphRegressor` or `Result` saved, and return it.
 
     A class of the user's own, such as a prior, or a classifier derived from one of these, is found
-    by its module and its name. The module is imported, so load only files that you trust.
+    by its module and its name. No file can make this function import a module: import it first, or
+    name it in ``parts``.
 
     Parameters
     ----------
     path : path
+    parts : sequence of str, optional
+        Names of modules with classes of your own, which are imported first.
 
     Returns
     -------
@@ -39,13 +44,16 @@ def load(path: str | Path) -> GraphClassifier | GraphRegressor | Result:
     ------
     StorageError
         If the file is missing, truncated, not written by graphuq, or of another version; if a
-        class of the user's own cannot be found.
+        class of the user's own cannot be found, or its module is not imported.
+    InvalidInput
+        If a module in ``parts`` cannot be imported.
 
     Warns
     -----
     GraphuqWarning
         If the command line transformed the features, which new rows then need as well.
     """
+    _import(parts)
     tree = read_tree(path)
     if "regressor" in tree.children:
         _warn_of_preprocessing(tree, path)
@@ -55,6 +63,20 @@ def load(path: str | Path) -> GraphClassifier | GraphRegressor | Result:
         return from_tree(tree, path)
     _warn_of_preprocessing(tree, path)
     return classifier_from(GraphClassifier, tree, path)
+
+
+def _import(parts: Sequence[str]) -> None:
+    """Import modules of the user."""
+    require(not isinstance(parts, str), "parts", f"{parts!r}", "give a list of names of modules")
+    for name in parts:
+        try:
+            importlib.import_module(name)
+        except Exception as error:  # a module of the user may raise anything
+            raise InvalidInput(
+                "parts",
+                f"{name!r} cannot be imported ({type(error).__name__}: {error})",
+                "put its folder on PYTHONPATH, and give its name without .py",
+            ) from error
 
 
 def _warn_of_preprocessing(tree: "xr.DataTree", path: str | Path) -> None:

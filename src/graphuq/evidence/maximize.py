@@ -24,6 +24,7 @@ from graphuq.posterior.field import SeriesField
 from graphuq.posterior.posterior import Posterior
 from graphuq.priors import SpectralStd
 from graphuq.utils.arrays import parallel_map
+from graphuq.utils.concurrency import require_no_fork
 
 TOLERANCE, MAX_SWEEPS, MAX_ITERATIONS = 1e-4, 300, 40  # the evidence error is its square
 DISCRETE = ("include_constant", "truncation")  # chosen among a few values, without derivatives
@@ -113,6 +114,7 @@ def maximize_evidence(
     >>> sorted(best.values)
     ['alpha', 'include_constant', 'noise_std', 'tau', 'truncation']
     """
+    require_no_fork()
     names = checked_names(posterior, names)
     search = _Search(posterior, [n for n in names if n not in DISCRETE], hyperprior)
     either = "include_constant" in names and posterior.spectrum.n_components == 1

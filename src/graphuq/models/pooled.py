@@ -211,7 +211,7 @@ def _answer(expert: Any, name: str, X: Any, codes: Int[np.ndarray, " J"], rows: 
     from sklearn.base import clone
 
     if isinstance(expert, str):
-        expert = class_named(expert)()
+        expert = class_named(expert, may_import=True)()
         require(_is_classifier(expert), "experts", f"{name} is no classifier", "name another")
     if not _is_classifier(expert):
         return np.asarray(expert(X, codes, rows), dtype=np.float64)

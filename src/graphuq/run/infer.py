@@ -38,6 +38,7 @@ from graphuq.run.stopping import default_rule
 from graphuq.run.words import inference_from
 from graphuq.utils.checks import check_seed
 from graphuq.utils.compilation_cache import use_compilation_cache
+from graphuq.utils.concurrency import require_no_fork
 from graphuq.utils.progress import Progress, reporting
 
 FIRST_DRAWS = 200  # draws per chain of a first result that is sampled
@@ -151,6 +152,7 @@ def infer(
     >>> gq.infer(posterior, "expectation-propagation").probabilities.shape
     (100, 2)
     """
+    require_no_fork()
     if not isinstance(posterior, Posterior):
         raise InvalidInput(
             "posterior",

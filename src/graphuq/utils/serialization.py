@@ -55,7 +55,7 @@ def to_json(part: object, role: str = "part") -> str:
 
 
 def from_json(text: str, base: type) -> Any:
-    """Return the part that `to_json` wrote; the module that defines its class is imported.
+    """Return the part that `to_json` wrote; the module of its class must be imported.
 
     Parameters
     ----------
@@ -208,25 +208,42 @@ def stored_name(cls: type, where: str) -> str:
     return f"{module}:{name}"
 
 
-def class_named(name: str) -> Any:
-    """Return the class of a name that `stored_name` gave; its module is imported.
+def class_named(name: str, *, may_import: bool = False) -> Any:
+    """Return the class of a name that `stored_name` gave.
+
+    Parameters
+    ----------
+    name : str
+        Such as ``"module:Class"``.
+    may_import : bool, default False
+        Whether the module is imported. A name in a file imports none but those of graphuq, since
+        importing runs code: the others are those that the program has imported.
 
     Raises
     ------
     StorageError
-        If there is no such class.
+        If there is no such class, or its module is not imported.
     """
     module_name, _, path = name.partition(":")
-    if module_name.split(".")[0] in sys.stdlib_module_names:
+    own = module_name.split(".")[0]
+    if own in sys.stdlib_module_names:
         raise StorageError(f"{shortened(name, 60)}: a class of Python itself is no part of a model")
-    try:
-        found: Any = sys.modules.get(module_name) or importlib.import_module(module_name)
-        for step in path.split("."):
-            found = getattr(found, step)
-    except (ImportError, AttributeError, ValueError) as error:
+    found: Any = sys.modules.get(module_name)
+    if found is None and not (may_import or own == "graphuq"):
         raise StorageError(
-            f"class {path!r} of module {module_name!r}: not found ({error}); put the folder of the "
-            "module on PYTHONPATH, and give the class the name that it had when it was saved"
+            f"class {shortened(path, 60)!r} of module {shortened(module_name, 60)!r}: not imported;"
+            " if you trust the file, import the module first, as by graphuq.load(path, "
+            "parts=[module]) or graphuq --parts"
+        )
+    try:
+        found = found or importlib.import_module(module_name)
+        for step in path.split("."):
+            found = getattr(found, step) if own == "graphuq" else vars(found)[step]
+    except (ImportError, AttributeError, KeyError, TypeError, ValueError) as error:
+        reason = shortened(f"{type(error).__name__}: {error}", 60)
+        raise StorageError(
+            f"class {path!r} of module {module_name!r}: not found ({reason}); put the folder of "
+            "the module on PYTHONPATH, and give the class the name that it had when it was saved"
         ) from None
     if not isinstance(found, type):
         raise StorageError(f"{name}: not a class; restore the class that was saved")

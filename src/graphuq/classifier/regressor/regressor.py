@@ -41,6 +41,7 @@ from graphuq.graphs import FeatureSpace, SelfTuning
 from graphuq.models import Regression
 from graphuq.run.words import part_from
 from graphuq.spectrum import laplacian_spectrum
+from graphuq.utils.concurrency import one_at_a_time
 from graphuq.utils.progress import reporting
 from graphuq.utils.user_warnings import warn_user
 
@@ -151,6 +152,7 @@ class GraphRegressor(NestedParameters, RegressorMixin, BaseEstimator):
         self.out_of_sample = out_of_sample
         self.progress = progress
 
+    @one_at_a_time
     def fit(
         self, X: Table | None, y: Labels, sample_weight: ArrayLike | None = None
     ) -> "GraphRegressor":
