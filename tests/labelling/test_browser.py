@@ -267,7 +267,7 @@ def test_the_map_opens_items_and_queues_a_selection(page, tab):
     tab.keyboard.press("s")
     tab.click("#map-queue:enabled")
     tab.wait_for_function("() => document.getElementById('said').textContent.includes('come next')")
-    assert page.session._wish
+    assert page.session._turns._wishes
 
 
 def test_hostile_text_is_inert(tab, tmp_path):

@@ -60,3 +60,11 @@ def test_there_are_none_where_noise_is_unknown():
     y[:4] = data.classes[:4]
     result = gq.GraphClassifier(model=unknown, inference="map").fit(data.features, y).result_
     assert ClassIntervals.of(result) is None
+
+
+def test_many_classes_cost_little_more_than_few(monkeypatch):
+    """The likelihood, whose quadrature takes time K² for all classes, is not asked."""
+    result = fitted(4, gq.likelihoods.Probit(noise_std=0.1, n_classes=4), n_labels=8)
+    found = ClassIntervals.of(result)
+    monkeypatch.setattr(gq.likelihoods.Probit, "log_prob", None)
+    assert found.at(0).shape == (4, 2)

@@ -231,6 +231,70 @@ def test_skipped_items_come_last_and_wishes_first(open_session):
     assert [card["row"] for card in session.queue("ada", 2)] == rows[30:32]
 
 
+def test_a_selection_is_shared_out_between_two_people(open_session):
+    session = open_session(given={0: "left", 59: "right"})
+    session.wish([5, 6, 7, 8])
+    first = [card["row"] for card in session.queue("ada", 3)]
+    second = [card["row"] for card in session.queue("bob", 3)]
+    assert first == [5, 6, 7]
+    assert second[0] == 8
+    assert not set(first) & set(second)
+    session.skip("ada", 5)  # a wish that is skipped does not come back at once
+    assert [card["row"] for card in session.queue("ada", 2)] == [6, 7]
+    session.wish([5])  # but another wish does
+    assert session.queue("ada", 1)[0]["row"] == 5
+
+
+def test_two_tabs_of_a_person_get_different_items(open_session):
+    session = open_session(given={0: "left", 59: "right"})
+    tabs = [{card["row"] for card in session.queue("ada", 8, tab=tab)} for tab in "abc"]
+    assert len(set.union(*tabs)) == 24
+    assert {card["row"] for card in session.queue("ada", 8, tab="b")} == tabs[1]
+    assert session.queue("ada", 0) == []
+
+
+def test_undo_takes_back_skips_and_labels_in_their_order(open_session):
+    session = open_session(given={0: "left", 59: "right"})
+    session.label("ada", [5], "left")
+    session.skip("ada", 6)
+    session.label("ada", [7, 8], "right")
+    session.skip("ada", 9)
+    session.skip("bob", 10)
+    undone = []
+    while rows := session.undo("ada"):
+        undone.append(rows)
+    assert undone == [[9], [7, 8], [6], [5]]
+    assert session.store.labels() == {}
+    assert session._turns.skipped == [10]
+
+
+def test_undo_of_an_earlier_run_follows_that_of_this_one(open_session):
+    session = open_session(given={0: "left", 59: "right"})
+    session.label("ada", [5], "left")
+    session.close()
+    again = open_session(given={0: "left", 59: "right"})
+    again.skip("ada", 6)
+    assert again.undo("ada") == [6]
+    assert again.store.labels() == {5: "left"}
+    assert again.undo("ada") == [5]
+    assert again.undo("ada") == []
+
+
+def test_labels_go_on_when_the_file_is_replaced(open_session, monkeypatch, tmp_path):
+    monkeypatch.setattr(module, "POLL_S", 0.05)
+    session = open_session(given={0: "left", 59: "right"})
+    path, old = session.store.path, session.store.path.read_bytes()
+    session.label("ada", [5], "left")
+    (tmp_path / "copy").write_bytes(old)
+    (tmp_path / "copy").replace(path)  # an older copy, such as of a cloud
+    until = time.monotonic() + 30
+    while not session.state("ada")["restored"] and time.monotonic() < until:
+        time.sleep(0.02)
+    session.label("ada", [6], "right")
+    assert session.store.labels() == {5: "left", 6: "right"}
+    assert path.read_bytes().count(b'"label": ') == 2
+
+
 def test_look_alikes_have_the_class_that_was_asked_for(open_session, moons):
     session = open_session(given={0: "left", 59: "right", 10: "left", 45: "right"})
     found = session.alike(3, "left")

@@ -103,7 +103,8 @@ class Questions:
         require(0 <= n <= MAX_CARDS, "n", f"{n}", f"use 0 to {MAX_CARDS}")
         held = request.query_params.get("held", "").split(",")
         rows = [int(part) for part in held if part.isdecimal()]
-        return JSONResponse(self._session.queue(self._user_of(request), n, rows))
+        tab = request.query_params.get("tab", "")[:MAX_QUERY]
+        return JSONResponse(self._session.queue(self._user_of(request), n, rows, tab))
 
     def card(self, request: Request) -> Response:
         """Return all about one item."""

@@ -1,11 +1,10 @@
 """Intervals of class probabilities: how far they depend on what is unknown of the field."""
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 
 from graphuq.results.joint_draws import coefficient_draws
+from graphuq.results.leaving_out import label_shares
 from graphuq.results.result import Result
 
 N_DRAWS = 200
@@ -57,10 +56,6 @@ class ClassIntervals:
         """Return the probability of each class given u; n is K, or 1 for two classes."""
         binary = not self._likelihood.is_multiclass
         codes = np.array([-1.0, 1.0]) if binary else np.arange(float(u.shape[1]))
-        fields = u[:, 0] if binary else u
-        with jax.enable_x64(True):
-            repeated = jnp.asarray(np.repeat(fields, len(codes), axis=0))
-            found = self._likelihood.log_prob(repeated, jnp.asarray(np.tile(codes, len(u))))
-        log_p = np.asarray(found).reshape(len(u), -1)
-        weights = np.exp(log_p - log_p.max(axis=1, keepdims=True))
-        return np.asarray(weights / weights.sum(axis=1, keepdims=True))
+        fields = u[None, :, 0] if binary else u[None]
+        found = label_shares(self._likelihood, fields, codes)[0]
+        return np.asarray(found / found.sum(axis=1, keepdims=True))

@@ -49,6 +49,11 @@ class Record:
     is_undo: bool = False
     batch: str | None = None
 
+    @property
+    def act(self) -> tuple[str, str, int, bool, str | None]:
+        """What tells the record from all others, whatever the label was changed to."""
+        return self.time, self.user, self.row, self.is_undo, self.batch
+
     def to_line(self) -> bytes:
         """Return the record as a line of JSON."""
         text = json.dumps(dataclasses.asdict(self), ensure_ascii=False)

@@ -13,20 +13,13 @@ from graphuq.labelling.cards import card_of, history_of, map_of, state_of, thumb
 from graphuq.labelling.items import Items
 from graphuq.labelling.model import Model, Snapshot
 from graphuq.labelling.store import LabelStore, check_name
+from graphuq.labelling.turns import Turns
 from graphuq.results.uncertainty import rank_by_uncertainty
 
 CACHED = 8  # latest posteriors that are kept, so that undo restores the same probabilities
 POLL_S = 1.0  # seconds after which labels of other processes are seen
 ALIKE = 24  # items of the grid of look-alikes
 MAX_ROWS = 1_000  # labels that are given together
-
-
-@dataclasses.dataclass
-class _Person:
-    """What one person was shown."""
-
-    offered: list[int] = dataclasses.field(default_factory=list)
-    skipped: list[int] = dataclasses.field(default_factory=list)
 
 
 class Session:
@@ -55,11 +48,10 @@ class Session:
         self.given, self._model = dict(given or {}), model
         self._offered_classes = tuple(classes)
         self._changed = threading.Condition()
-        self._people: dict[str, _Person] = {}
+        self._turns = Turns()
         self._cache: dict[frozenset, Snapshot] = {}
         self._snapshot = Snapshot()
         self._order: np.ndarray | None = None  # unlabelled rows, the least certain first
-        self._wish: list[int] = []  # rows that a person asked to see next
         self._version = max((r.model or 0 for r in store.records), default=0)
         self._revision, self._ready, self._busy, self._closed = 0, False, False, False
         self._failure: str | None = None
@@ -149,51 +141,56 @@ class Session:
             model=version,
             expected_errors=None if errors is None else errors[0],
         )
-        self._note_labels()
+        self._note_labels(user)
 
     def undo(self, user: str) -> list[int]:
-        """Take back the latest act of a user; return its rows."""
-        rows = list(self.store.undo(check_name(user, "user")))
+        """Take back the latest act of a user, a label or a skip; return its rows."""
+        user = check_name(user, "user")
+        with self._changed:
+            row = self._turns.undo(user)
+        if row is not None:
+            return [row]
+        rows = list(self.store.undo(user))
         self._note_labels()
         return rows
 
     def withdraw(self, user: str, rows: Sequence[int]) -> None:
         """Take back the labels that a user gave to some rows."""
         self._check_rows(rows)
-        self.store.append(check_name(user, "user"), dict.fromkeys(map(int, rows)))
-        self._note_labels()
+        user = check_name(user, "user")
+        self.store.append(user, dict.fromkeys(map(int, rows)))
+        self._note_labels(user)
 
     def skip(self, user: str, row: int) -> None:
         """Show an item to this user again only after all others."""
         self._check_rows([row])
         with self._changed:
-            skipped = self._person(user).skipped
-            if row not in skipped:
-                skipped.append(row)
+            self._turns.skip(check_name(user, "user"), int(row))
 
     def wish(self, rows: Sequence[int]) -> None:
         """Put some items at the head of the queue, such as those chosen on the map."""
         self._check_rows(rows)
         with self._changed:
-            chosen = list(map(int, rows))
-            self._wish = chosen + [row for row in self._wish if row not in set(chosen)]
+            self._turns.wish(map(int, rows))
             self._touch()
 
-    def queue(self, user: str, n: int = 8, without: Sequence[int] = ()) -> list[dict[str, Any]]:
-        """Return cards of the next n items of a user, without waiting for the posterior."""
+    def queue(
+        self, user: str, n: int = 8, without: Sequence[int] = (), tab: str = ""
+    ) -> list[dict[str, Any]]:
+        """Return cards of the next n items of a user, without waiting for the posterior.
+
+        Parameters
+        ----------
+        user : str
+        n : int, default 8
+        without : sequence of int, optional
+            Items that the user has already.
+        tab : str, optional
+            Which of several pages of the user asks.
+        """
         user = check_name(user, "user")
         with self._changed:
-            person = self._person(user)
-            others = {r for name, p in self._people.items() if name != user for r in p.offered}
-            hidden = {*self._labels, *without}
-            rows: list[int] = []
-            for row in self._candidates(person, others):
-                if row not in hidden:
-                    hidden.add(row)
-                    rows.append(row)
-                if len(rows) == n:
-                    break
-            person.offered = [*rows, *without]
+            rows = self._turns.next_rows(user, tab, n, without, self._labels, self._ranked())
             snapshot = self._snapshot
         return [self._card(row, snapshot) for row in rows]
 
@@ -242,6 +239,7 @@ class Session:
                 "ready": self._ready,
                 "busy": self._is_behind(),
                 "failure": self._failure,
+                "restored": self.store.n_restored,
                 "history": [[n, *values] for n, values in sorted(self._history.items())],
                 **state_of(self.items, snapshot, labels, list(names), disagreements),
             }
@@ -263,22 +261,14 @@ class Session:
 
     # ---- queue and labels; the lock is held
 
-    def _candidates(self, person: _Person, others: set[int]) -> Iterator[int]:
-        """Yield rows to show, the best first: wishes, queue, the least certain, skipped ones."""
-        last = [row for row in person.skipped if row not in self._labels]
-        put_off = others | set(last)
-        yield from self._wish
-        yield from (row for row in self._snapshot.queue.tolist() if row not in put_off)
+    def _ranked(self) -> Iterator[int]:
+        """Yield rows to label: the queue of the posterior, then the least certain."""
+        yield from self._snapshot.queue.tolist()
         if self._order is None:
             p = self._snapshot.probabilities
             ties = np.zeros(len(self.items)) if p is None else p
             self._order = rank_by_uncertainty(ties)
-        yield from (row for row in map(int, self._order) if row not in put_off)
-        yield from last
-        yield from others
-
-    def _person(self, user: str) -> _Person:
-        return self._people.setdefault(user, _Person())
+        yield from map(int, self._order)
 
     def _current_labels(self) -> dict[int, str]:
         return {**self.given, **self.store.labels()}
@@ -294,11 +284,13 @@ class Session:
         if self.store.refresh():
             self._note_labels()
 
-    def _note_labels(self) -> None:
-        """Tell the thread of new labels; restore a posterior that was computed for them."""
+    def _note_labels(self, user: str | None = None) -> None:
+        """Tell the thread of new labels, of a user's act; restore the posterior that knows them."""
         with self._changed:
+            if user is not None:
+                self._turns.note_label(user)
             self._labels = self._current_labels()
-            self._wish = [row for row in self._wish if row not in self._labels]
+            self._turns.forget_wishes(self._labels)
             known = self._cache.get(_key(self._labels))
             if known is not None:
                 self._show(known)
@@ -373,7 +365,7 @@ class Session:
 
     def _skipped(self) -> list[int]:
         with self._changed:
-            return [row for person in self._people.values() for row in person.skipped]
+            return self._turns.skipped
 
     @contextlib.contextmanager
     def _failures_shown(self) -> Iterator[None]:

@@ -1,11 +1,12 @@
 """File of labels: append-only lines of JSON, on the disk before a label is acknowledged."""
 
 import contextlib
+import hashlib
 import json
 import os
-import sys
 import threading
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,9 +16,9 @@ import numpy as np
 from graphuq.errors import InvalidInput, StorageError, require
 from graphuq.labelling.items import Items
 from graphuq.labelling.records import Disagreement, Record, Standing
+from graphuq.labelling.shared_file import SharedFile
 from graphuq.utils.extras import require_extra
-from graphuq.utils.files import check_writable, sync_folder
-from graphuq.utils.gate import require_file
+from graphuq.utils.files import atomic_write
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -33,12 +34,20 @@ class LabelStore:
     at most one incomplete last line, which was not acknowledged; the next writer removes it. The
     labels of all users are kept; `labels` gives the latest of each row.
 
+    Others may change or replace the file while it is open. What is in it then counts, and records
+    that are missing there are written again.
+
     Parameters
     ----------
     path : path
         File of labels; it is created if it is missing.
     items : Items
         What is labelled. A file of other items is refused; items may be added at the end.
+
+    Attributes
+    ----------
+    n_restored : int
+        Number of records that were written again.
 
     Raises
     ------
@@ -49,27 +58,15 @@ class LabelStore:
     def __init__(self, path: str | Path, items: Items) -> None:
         self.path = Path(path)
         self._items = items
-        self._records: list[Record] = []
-        self._standing = Standing()
-        self._read_bytes, self._read_lines = 0, 0
+        self._log, self.n_restored = _Log(), 0
+        self._seen: tuple[int, ...] = ()  # state of the file that was read
         self._mutex = threading.RLock()
-        check_writable(self.path.parent)
-        if self.path.exists():
-            require_file(self.path)
-        flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | getattr(os, "O_BINARY", 0)
+        self._file = SharedFile(self.path)
         try:
-            self._file = os.open(self.path, flags | getattr(os, "O_CLOEXEC", 0), 0o644)
-        except OSError as error:
-            raise StorageError(f"cannot open '{path}' ({error.strerror or error})") from None
-        try:
-            with self._locked() as size:
-                if size == 0:
-                    header = {"format": FORMAT, "version": VERSION, **self._identity(len(items))}
-                    self._write(json.dumps(header).encode() + b"\n")
-                    sync_folder(self.path.parent)
-                self._read()
+            with self._current():
+                pass
         except BaseException:
-            self.close()
+            self._file.close()
             raise
 
     def append(
@@ -126,50 +123,48 @@ class LabelStore:
             )
             for row, label in labels.items()
         ]
-        with self._locked():
-            self._read()
-            self._write(b"".join(record.to_line() for record in records))
-            self._read()
+        with self._current():
+            self._add(records)
         return records
 
     def undo(self, user: str) -> dict[int, str | None]:
         """Take back the latest act of a user; return the labels that hold again, by row."""
         with self._mutex:
             self.refresh()
-            former = dict(self._standing.latest_act(user))
+            former = dict(self._log.standing.latest_act(user))
             if former:
                 self.append(user, former, is_undo=True)
         return former
 
     def refresh(self) -> bool:
-        """Read what other processes wrote; return whether there was something new."""
+        """Read what others wrote; return whether there was something new."""
         with self._mutex:
-            if self._size() == self._read_bytes:
+            if self._file.is_closed or self._file.state == self._seen:
                 return False
-            before = len(self._records)
-            self._read()
-            return len(self._records) > before
+            before, n_before = self._log, len(self._log.records)
+            with self._current():
+                return self._log is not before or len(self._log.records) > n_before
 
     def labels(self) -> dict[int, str]:
         """Return the class of each labelled row; of several users, the latest label."""
         with self._mutex:
-            return self._standing.labels()
+            return self._log.standing.labels()
 
     def classes(self) -> list[str]:
         """Return all classes that were ever given, in the order of their first labels."""
         with self._mutex:
-            return list(self._standing.classes)
+            return list(self._log.standing.classes)
 
     def disagreements(self) -> list[Disagreement]:
         """Return the rows to which users gave different classes."""
         with self._mutex:
-            return self._standing.disagreements()
+            return self._log.standing.disagreements()
 
     @property
     def records(self) -> list[Record]:
         """All records, in the order of the file."""
         with self._mutex:
-            return list(self._records)
+            return list(self._log.records)
 
     def to_dataframe(self) -> "pd.DataFrame":
         """Return a table with columns ``id`` and ``label``, a row for each labelled item."""
@@ -188,90 +183,105 @@ class LabelStore:
         return found
 
     def close(self) -> None:
-        """Close the file."""
-        with self._mutex:
-            if self._file >= 0:
-                os.close(self._file)
-            self._file = -1
+        """Close the file.
 
-    def _size(self) -> int:
-        return os.fstat(self._file).st_size
+        Raises
+        ------
+        StorageError
+            If the file was replaced by one that cannot be continued. All labels are then in a
+            new file beside it.
+        """
+        with self._mutex:
+            try:
+                self.refresh()
+            except StorageError as error:
+                self._rescue(error)
+            finally:
+                self._file.close()
+
+    def _rescue(self, error: StorageError) -> None:
+        """Write all records to a new file, unless they are in the file that cannot be read on."""
+        with contextlib.suppress(OSError):
+            if self._log.is_begin_of(self._file.read()):
+                return
+        path = self.path.with_name(f"{self.path.name}.rescued-{os.urandom(4).hex()}")
+        with atomic_write(path) as temporary:
+            temporary.write_bytes(self._header() + _lines(self._log.records))
+        raise StorageError(f"{error}. All labels of this page are in '{path}'") from None
 
     @contextlib.contextmanager
-    def _locked(self) -> Iterator[int]:
-        """Hold the file for this thread of this process, without an incomplete last line."""
-        with self._mutex:
-            if self._file < 0:
-                raise StorageError(f"'{self.path}' is closed; open it again to write labels")
-            with _file_lock(self._file):
-                yield self._whole_size()
+    def _current(self) -> Iterator[None]:
+        """Hold the file, of which everything was read."""
+        with self._mutex, self._file.locked():
+            if self._file.held_state != self._seen:
+                self._catch_up()
+            yield
 
-    def _whole_size(self) -> int:
-        """Return the size of the file after removing an incomplete last line."""
-        size = self._size()
-        end, tail = size, b""
-        while end > 0 and b"\n" not in tail:
-            begin = max(0, end - 4096)
-            tail = self._bytes(begin, end) + tail
-            end = begin
-        whole = size - (len(tail) - 1 - tail.rfind(b"\n"))
-        if whole < size:
-            os.ftruncate(self._file, whole)
-            os.fsync(self._file)
-        return whole
+    def _catch_up(self) -> None:
+        """Read what others wrote, and write again what a file lacks that was changed."""
+        content = self._whole()
+        if self._log.is_begin_of(content):
+            self._read(self._log, content[self._log.n_bytes :])
+            return
+        log = _Log()
+        self._read(log, content)
+        missing = log.missing(self._log.records)
+        self._log = log
+        self.n_restored += len(missing)
+        self._add(missing)
 
-    def _write(self, content: bytes) -> None:
-        """Append content and wait for the disk; leave the file as it was if that fails."""
-        size = self._size()
-        try:
-            written = os.write(self._file, content)
-            if written < len(content):
-                raise OSError("the disk is full")
-            os.fsync(self._file)
-        except OSError as error:
-            with contextlib.suppress(OSError):
-                os.ftruncate(self._file, size)
-            reason = error.strerror or error
-            raise StorageError(f"cannot write '{self.path}' ({reason}); free some space") from None
+    def _whole(self) -> bytes:
+        """Return the content of the file: a header, and lines that are whole."""
+        content = self._file.read()
+        n_whole = content.rfind(b"\n") + 1
+        if n_whole < len(content):
+            if n_whole:
+                self._check_header(content[: content.find(b"\n")])
+            if _is_whole(content[n_whole:]):  # an editor took away the end of the line
+                self._file.write(b"\n")
+            elif n_whole or self._header().startswith(content) or not content.strip(b"\0"):
+                self._file.cut(n_whole)
+            content = self._file.read()
+        if not content.strip():
+            self._file.write(self._header())
+            content = self._file.read()
+        return content
 
-    def _bytes(self, begin: int, end: int) -> bytes:
-        """Return a part of the file, whose position for writing stays at the end."""
-        with open(self.path, "rb") as file:
-            file.seek(begin)
-            return file.read(end - begin)
+    def _add(self, records: Sequence[Record]) -> None:
+        """Append records to the file and to the log."""
+        lines = _lines(records)
+        self._file.write(lines)
+        self._read(self._log, lines)
 
-    def _read(self) -> None:
-        """Apply the complete lines that were not read yet."""
-        size = self._size()
-        if size < self._read_bytes:
-            raise StorageError(f"'{self.path}' became shorter; close the page and open it again")
-        content = self._bytes(self._read_bytes, size)
-        content = content[: content.rfind(b"\n") + 1]
+    def _read(self, log: "_Log", content: bytes) -> None:
+        """Apply lines that follow those of the log."""
         for line in content.splitlines(keepends=True):
-            self._read_lines += 1
-            if self._read_lines == 1:
+            if log.n_lines == 0:
                 self._check_header(line)
-            else:
-                record = self._record(line)
-                self._records.append(record)
-                self._standing.add(record)
-            self._read_bytes += len(line)
+            elif line.strip():
+                log.add(self._record(line, log.n_lines + 1))
+            log.pass_by(line)
+        self._seen = self._file.held_state
 
-    def _record(self, line: bytes) -> Record:
+    def _record(self, line: bytes, number: int) -> Record:
         try:
             record = Record.from_json(json.loads(line))
         except (ValueError, KeyError, RecursionError) as error:
             raise StorageError(
-                f"line {self._read_lines} of '{self.path}' is damaged ({error}); repair it or "
-                "delete that line"
+                f"line {number} of '{self.path}' is damaged ({error}); repair it or delete that "
+                "line"
             ) from None
         n_items = len(self._items)
         if not 0 <= record.row < n_items or self._items.ids[record.row] != record.item:
             raise StorageError(
-                f"line {self._read_lines} of '{self.path}' labels {record.item!r}, which is not "
+                f"line {number} of '{self.path}' labels {record.item!r}, which is not "
                 f"item {record.row}; give the items that were labelled, or another file of labels"
             )
         return record
+
+    def _header(self) -> bytes:
+        header = {"format": FORMAT, "version": VERSION, **self._identity(len(self._items))}
+        return json.dumps(header).encode() + b"\n"
 
     def _check_header(self, line: bytes) -> None:
         """Refuse a file of another kind, and a file of other items."""
@@ -295,6 +305,53 @@ class LabelStore:
         return {"items": n_items, "digest": self._items.digest(n_items)}
 
 
+class _Log:
+    """The lines of the file that were read, and what follows from them."""
+
+    def __init__(self) -> None:
+        self.records: list[Record] = []
+        self.standing = Standing()
+        self.n_bytes, self.n_lines = 0, 0
+        self._digest = hashlib.blake2b()
+
+    def add(self, record: Record) -> None:
+        """Apply the next record."""
+        self.records.append(record)
+        self.standing.add(record)
+
+    def pass_by(self, line: bytes) -> None:
+        """Count a line as read."""
+        self.n_bytes += len(line)
+        self.n_lines += 1
+        self._digest.update(line)
+
+    def is_begin_of(self, content: bytes) -> bool:
+        """Return whether a file begins with the lines that were read."""
+        begin = hashlib.blake2b(content[: self.n_bytes])
+        return len(content) >= self.n_bytes and begin.digest() == self._digest.digest()
+
+    def missing(self, records: Sequence[Record]) -> list[Record]:
+        """Return those records that are not here; one whose label was changed is here."""
+        here, found = Counter(record.act for record in self.records), []
+        for record in records:
+            here[record.act] -= 1
+            if here[record.act] < 0:
+                found.append(record)
+        return found
+
+
+def _lines(records: Sequence[Record]) -> bytes:
+    return b"".join(record.to_line() for record in records)
+
+
+def _is_whole(line: bytes) -> bool:
+    """Return whether a line is all of a record or header."""
+    try:
+        return isinstance(json.loads(line), dict)
+    except (ValueError, RecursionError):
+        return False
+
+
 def check_name(value: Any, argument: str, max_length: int = 100) -> str:
     """Return the name of a class or user without surrounding spaces.
 
@@ -310,26 +367,3 @@ def check_name(value: Any, argument: str, max_length: int = 100) -> str:
     fits = 0 < len(name) <= max_length and name.isprintable()
     require(fits, argument, f"{name[:20]!r}", remedy)
     return name
-
-
-@contextlib.contextmanager
-def _file_lock(file: int) -> Iterator[None]:
-    """Hold the exclusive lock of a file; the system releases it if the process dies."""
-    if sys.platform == "win32":
-        import msvcrt
-
-        os.lseek(file, 0, os.SEEK_SET)
-        msvcrt.locking(file, msvcrt.LK_LOCK, 1)
-        try:
-            yield
-        finally:
-            os.lseek(file, 0, os.SEEK_SET)
-            msvcrt.locking(file, msvcrt.LK_UNLCK, 1)
-    else:
-        import fcntl
-
-        fcntl.flock(file, fcntl.LOCK_EX)
-        try:
-            yield
-        finally:
-            fcntl.flock(file, fcntl.LOCK_UN)

@@ -3,12 +3,12 @@
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Int
 
 from graphuq.errors import IncompatibleParts, require
 from graphuq.inference import Point
 from graphuq.results.joint_draws import joint_draws
-from graphuq.results.summaries.random_label import class_shares
+from graphuq.results.summaries.base import Link, slices
 
 if TYPE_CHECKING:
     from graphuq.results.result import Result
@@ -80,32 +80,71 @@ def expected_errors(result: "Result", probability: float = 0.9) -> ErrorCount:
     if len(free) == 0:
         return ErrorCount(0.0, 0.0, 0.0)
     expected = float((1 - p[free].max(axis=1)).sum())
-    counts = _error_draws(result, free, p[free].argmax(axis=1))
-    counts += expected - counts.mean()
-    tails = [(1 - probability) / 2, (1 + probability) / 2]
-    ends = np.quantile(counts, tails)
-    lower, upper = np.clip([np.floor(ends[0]), np.ceil(ends[1])], 0, len(free))  # whole numbers
-    return ErrorCount(expected, min(float(lower), expected), max(float(upper), expected))
+    return ErrorCount(expected, *ends_around(expected, _error_draws(result, free), probability))
 
 
-def _error_draws(result: "Result", nodes: np.ndarray, codes: np.ndarray) -> Float[np.ndarray, " S"]:
-    """Return the number of nodes whose class is not that of ``codes``, in joint draws."""
-    rng, n_nodes = np.random.default_rng(0), len(nodes)
-    if n_nodes > MAX_NODES:
-        kept = rng.choice(n_nodes, MAX_NODES, replace=False)
-        nodes, codes = nodes[kept], codes[kept]
+def ends_around(
+    mean: float, counts: Float[np.ndarray, " S"], probability: float
+) -> tuple[float, float]:
+    """Return the ends of an interval with equal tails, between which the mean lies.
+
+    A few draws with very many errors can bring the mean beyond the end of all others. The end is
+    then the mean of the draws beyond it.
+
+    Parameters
+    ----------
+    mean : float
+    counts : numpy.ndarray, shape (S,)
+        Draws of a whole number, of this mean.
+    probability : float
+        Of the interval, in (0, 1).
+    """
+    ordered = np.sort(counts)
+    n_beyond = max(1, round((1 - probability) / 2 * len(ordered)))
+    tail = (1 - probability) / 2
+    lower, upper = np.quantile(ordered, [tail, 1 - tail])
+    if lower > mean:
+        lower = ordered[:n_beyond].mean()
+    if upper < mean:
+        upper = ordered[-n_beyond:].mean()
+    return min(float(np.floor(lower)), mean), max(float(np.ceil(upper)), mean)
+
+
+def _error_draws(result: "Result", nodes: Int[np.ndarray, " n"]) -> Float[np.ndarray, " S"]:
+    """Return the number of nodes whose class is not the most probable one, in joint draws.
+
+    A node is wrong in the share ``1 − max p`` of the draws, in those where its class leads least.
+    So each node has the probability that is reported, and nodes are wrong together as the fields
+    say. Draws of a Gaussian of many classes would be wrong too often: see `summaries.tilted`.
+    """
+    rng, p = np.random.default_rng(0), result.probabilities
+    expected = float((1 - p[nodes].max(axis=1)).sum())
+    if len(nodes) > MAX_NODES:
+        nodes = rng.choice(nodes, MAX_NODES, replace=False)
+    wrong, counts = 1 - p[nodes].max(axis=1), np.zeros(N_DRAWS)
+    if wrong.sum() == 0:
+        return counts
     u = joint_draws(result.answer, result.posterior, nodes, N_DRAWS, rng)
     if u.shape[2] == 1:
         u = np.concatenate([-u, u], axis=2) / np.sqrt(2)
-    shares = np.concatenate(
-        [
-            np.take_along_axis(
-                class_shares(u[k : k + BLOCK_NODES], result.posterior.likelihood.link),
-                codes[k : k + BLOCK_NODES, None, None],
-                axis=2,
-            )[:, :, 0]
-            for k in range(0, len(nodes), BLOCK_NODES)
-        ]
-    )
-    wrong = (rng.random(shares.shape) > shares).sum(axis=0)
-    return np.asarray(wrong * (n_nodes / len(nodes)), dtype=np.float64)
+    for part in slices(len(nodes), BLOCK_NODES):
+        lead = _leads(u[part], p[nodes[part]].argmax(axis=1), result.posterior.likelihood.link, rng)
+        place = lead.argsort(axis=1).argsort(axis=1) + rng.random(lead.shape)
+        counts += (place < wrong[part, None] * N_DRAWS).sum(axis=0)
+    return np.asarray(counts * (expected / wrong.sum()))
+
+
+def _leads(
+    u: Float[np.ndarray, "B S K"],
+    codes: Int[np.ndarray, " B"],
+    link: Link,
+    rng: np.random.Generator,
+) -> Float[np.ndarray, "B S"]:
+    """Return how far the field of a class is above all others, with the noise of a label."""
+    if link is not None:
+        weights, scales = link
+        u = u + rng.choice(scales, u.shape[1], p=weights)[:, None] * rng.normal(size=u.shape)
+    own = codes[:, None, None]
+    others = u.copy()
+    np.put_along_axis(others, own, -np.inf, axis=2)
+    return np.asarray(np.take_along_axis(u, own, axis=2)[:, :, 0] - others.max(axis=2))

@@ -360,18 +360,21 @@ def _of_class_cavities(answer: GaussianApproximation, posterior: Posterior) -> L
     codes, parts = codes_of_classes(posterior), []
     for part in slices(len(mean), BLOCK_ELEMENTS // (CAVITY_DRAWS * n_classes)):
         u = mean[part, None] + np.einsum("bij,sj->bsi", root[part], z)
-        labels = _class_probabilities(posterior.likelihood, u, codes)
+        labels = label_shares(posterior.likelihood, u, codes).mean(axis=1)
         classes = _classes_of(posterior, u, {}).mean(axis=1)
         parts.append((labels / labels.sum(axis=1, keepdims=True), classes))
     of_label, of_class = map(np.concatenate, zip(*parts, strict=True))
     return LeaveOneOut(of_label, of_class, np.full(len(mean), np.nan))
 
 
-def _class_probabilities(
-    likelihood: Likelihood, u: Float[np.ndarray, "B S K"], codes: Float[np.ndarray, " K"]
-) -> Float[np.ndarray, "B K"]:
-    """Return the mean probability of each class as a label; of a probit, of all classes at once."""
+def label_shares(
+    likelihood: Likelihood, u: Float[np.ndarray, "B S *K"], codes: Float[np.ndarray, " K"]
+) -> Float[np.ndarray, "B S K"]:
+    """Return the probability of each class as a label, given u; of a probit all at once.
+
+    One class after the other, K of them take time K² at each node.
+    """
     noise = likelihood.latent_noise_std
-    if isinstance(noise, float | int) and noise > 0:
-        return class_shares(u, (np.ones(1), np.array([float(noise)]))).mean(axis=1)
-    return np.exp(class_log_probs(likelihood, u, codes, {})).mean(axis=2).T
+    if u.ndim == 3 and isinstance(noise, float | int) and noise > 0:
+        return class_shares(u, (np.ones(1), np.array([float(noise)])))
+    return np.exp(class_log_probs(likelihood, u, codes, {})).transpose(1, 2, 0)

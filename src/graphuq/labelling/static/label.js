@@ -16,6 +16,7 @@ const FREE_KEYS = [..."1234567890", ..."abcdefhijklmopqrtvwxyz"]; // g, n, s and
 const LEGEND = " Bars are probabilities, lines their 90\u00a0% intervals.";
 const IDLE_MS = 1500; // without a key, after which the bars of the shown item are renewed
 const REACTION_MS = 600; // after such a change, in which "Accept" is ignored
+const TAB = Math.random().toString(36).slice(2); // two pages of one person get different items
 const dark = window.matchMedia("(prefers-color-scheme: dark)");
 
 let state = { classes: [], revision: -1, version: -1, n_items: 0, n_labelled: 0 };
@@ -24,6 +25,7 @@ let queue = []; // cards that come next
 let filling = null, refill = false;
 let sending = Promise.resolve(); // labels go out in their order
 let acted = -Infinity, changed = -Infinity; // times of the latest act, and of the latest change under the eyes
+let restored = 0; // labels that were written again into the file
 const unsaved = new Set(); // rows whose labels are on their way
 const passed = new Set(); // rows that got a label or were skipped since the queue was asked for
 
@@ -115,7 +117,7 @@ async function fill(renew = false) {
   const held = [...unsaved, ...(current === null ? [] : [current.row]),
     ...(whole ? [] : queue.map(({ row }) => row))];
   passed.clear();
-  filling = get("/api/queue", { user: user(), n: AHEAD, held: held.join(",") });
+  filling = get("/api/queue", { user: user(), tab: TAB, n: AHEAD, held: held.join(",") });
   try {
     const cards = (await filling).filter(
       ({ row }) => !unsaved.has(row) && !passed.has(row) && row !== current?.row);
@@ -361,6 +363,11 @@ function showState() {
     : !state.ready ? "building the graph" : state.busy ? "renewing" : "up to date";
   renewal.title = state.notes.join("\n");
   if (state.failure) alarm(`${state.failure} Labels are stored.`);
+  if (state.restored > restored) {
+    alarm(`The file of labels was replaced; ${state.restored - restored} labels that it lacked `
+      + "were written again.");
+  }
+  restored = state.restored;
   showErrors(state);
   showReview(state, colorOf, openRow);
 }

@@ -1,0 +1,111 @@
+"""Who is shown which item next."""
+
+import dataclasses
+from collections.abc import Collection, Iterable, Iterator
+from itertools import chain, islice
+
+
+@dataclasses.dataclass
+class _Person:
+    """What one person was shown, and did."""
+
+    offered: dict[str, list[int]] = dataclasses.field(default_factory=dict)  # by tab
+    skipped: list[int] = dataclasses.field(default_factory=list)
+    acts: list[int | None] = dataclasses.field(default_factory=list)  # row of a skip, or a label
+
+
+class Turns:
+    """What was offered to each person, skipped and wished for. The caller holds a lock.
+
+    No item is offered to two people, or in two tabs of one, unless no other one is left.
+    """
+
+    def __init__(self) -> None:
+        self._people: dict[str, _Person] = {}
+        self._wishes: dict[int, None] = {}  # rows that come first, in order
+
+    def next_rows(
+        self,
+        user: str,
+        tab: str,
+        n: int,
+        before: Collection[int],
+        labelled: Collection[int],
+        ranked: Iterable[int],
+    ) -> list[int]:
+        """Return the next rows of a tab, and remember them.
+
+        Parameters
+        ----------
+        user, tab : str
+        n : int
+        before : collection of int
+            Rows that the tab has already.
+        labelled : collection of int
+        ranked : iterable of int
+            All rows without a label, the best first; rows may repeat.
+        """
+        person = self._person(user)
+        others = {
+            row
+            for name, other in self._people.items()
+            for at, rows in other.offered.items()
+            for row in rows
+            if (name, at) != (user, tab)
+        }
+        put_off = others.union(person.skipped)
+        first = (row for row in chain(self._wishes, ranked) if row not in put_off)
+        rows = list(islice(_new(chain(first, person.skipped, others), labelled, before), n))
+        person.offered[tab] = [*rows, *before]
+        return rows
+
+    def skip(self, user: str, row: int) -> None:
+        """Put an item off for a user."""
+        person = self._person(user)
+        if row not in person.skipped:
+            person.skipped.append(row)
+            person.acts.append(row)
+
+    def note_label(self, user: str) -> None:
+        """Remember that the latest act of a user is a label."""
+        self._person(user).acts.append(None)
+
+    def undo(self, user: str) -> int | None:
+        """Take back the latest act of a user; return its row, or None if it was a label."""
+        person = self._person(user)
+        while person.acts:
+            row = person.acts.pop()
+            if row is None:
+                return None
+            if row in person.skipped:
+                person.skipped.remove(row)
+                return row
+        return None
+
+    def wish(self, rows: Iterable[int]) -> None:
+        """Put some items first, also those that were skipped."""
+        chosen = dict.fromkeys(rows)
+        self._wishes = chosen | self._wishes
+        for person in self._people.values():
+            person.skipped = [row for row in person.skipped if row not in chosen]
+
+    def forget_wishes(self, labelled: Collection[int]) -> None:
+        """Leave out wishes that came true."""
+        self._wishes = {row: None for row in self._wishes if row not in labelled}
+
+    @property
+    def skipped(self) -> list[int]:
+        """Items that anybody put off."""
+        return [row for person in self._people.values() for row in person.skipped]
+
+    def _person(self, user: str) -> _Person:
+        return self._people.setdefault(user, _Person())
+
+
+def _new(rows: Iterable[int], *known: Collection[int]) -> Iterator[int]:
+    """Yield each row once, without those that are known."""
+    seen = set(chain(*known))
+    for row in rows:
+        if row not in seen:
+            seen.add(row)
+            yield row
