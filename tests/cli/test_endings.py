@@ -13,7 +13,8 @@ import pytest
 from graphuq.cli import app
 from graphuq.cli.label_files import read_labels
 from graphuq.errors import GraphuqWarning
-from graphuq.utils.csv_files import FORMULA, without_formulas, write_csv
+from graphuq.utils.csv_files import write_csv
+from graphuq.utils.spreadsheets import FORMULA, without_formulas
 from robustness import hostile
 
 
@@ -135,3 +136,12 @@ def test_hostile_names_of_classes_and_rows(tmp_path, capsys):
         "'=cmd()"
     }
     assert "<script>alert(1)</script>" not in (tmp_path / "out" / "report.html").read_text()
+
+
+def test_labels_of_ids_that_look_like_formulas_come_back(tmp_path):
+    ids = ["=1+1", "@a", "'=x", "'plain'", "-1.5"]
+    frame = pd.DataFrame({"id": ids, "label": ["=a", "b", "'=c", "'d", "-2"]})
+    with pytest.warns(GraphuqWarning, match="cells begin with"):
+        write_csv(frame, tmp_path / "x.csv")
+    found = read_labels(tmp_path / "x.csv", np.array(ids)).tolist()
+    assert found == frame["label"].tolist()

@@ -18,9 +18,12 @@ pytest.importorskip("starlette.testclient", reason="pip install graphuq[dev], to
 from starlette.testclient import TestClient
 
 from graphuq.labelling.application import application
+from graphuq.labelling.guard import path_of
 
 TOKEN = "secret-token"
 ORIGIN = "http://127.0.0.1:8000"
+BASE = path_of(TOKEN)
+WELCOME = f"{ORIGIN}/?token={TOKEN}"
 HOSTILE = '<script>alert(1)</script><img src=x onerror="alert(2)">'
 PIXEL = bytes.fromhex(
     "89504e470d0a1a0a0000000d4948445200000001000000010802000000907753de"
@@ -51,20 +54,20 @@ def session(tmp_path, model):
 
 @pytest.fixture
 def app(session):
-    return application(session, TOKEN, 8000, "ada", "Titles & <b>more</b>")
+    return application(session, TOKEN, "ada", "Titles & <b>more</b>")
 
 
 @pytest.fixture
 def stranger(app):
     """A browser that does not know the token."""
-    with TestClient(app, base_url=ORIGIN, headers={"Origin": ORIGIN}) as client:
+    with TestClient(app, base_url=f"{ORIGIN}{BASE}", headers={"Origin": ORIGIN}) as client:
         yield client
 
 
 @pytest.fixture
 def page(stranger):
     """A browser that opened the address with the token."""
-    assert stranger.get(f"/?token={TOKEN}").status_code == 200
+    assert stranger.get(WELCOME).status_code == 200
     return stranger
 
 
@@ -75,13 +78,13 @@ ADDRESSES = ("/", "/static/label.js", "/api/state", "/api/queue", "/labels.csv",
 def test_nothing_is_answered_without_the_token(stranger, address):
     assert stranger.get(address).status_code == 403
     assert stranger.get(address, params={"token": "wrong"}).status_code == 403
-    assert stranger.get(address, headers={"Cookie": "graphuq-8000=wrong"}).status_code == 403
+    assert stranger.get(address, headers={"Cookie": "graphuq=wrong"}).status_code == 403
 
 
 def test_the_token_becomes_a_cookie_that_scripts_cannot_read(stranger):
-    answer = stranger.get(f"/?token={TOKEN}")
+    answer = stranger.get(WELCOME)
     cookie = answer.headers["set-cookie"]
-    assert cookie == f"graphuq-8000={TOKEN}; HttpOnly; Path=/; SameSite=Strict"
+    assert cookie == f"graphuq={TOKEN}; HttpOnly; Path={BASE}; SameSite=Strict"
     assert stranger.get("/").status_code == 200
 
 
@@ -95,7 +98,7 @@ def test_another_host_is_refused(page, host):
 def test_names_of_this_machine_are_accepted(app, host):
     """Also another port, through which a tunnel may lead."""
     with TestClient(app, base_url="http://127.0.0.1:8000") as client:
-        found = client.get(f"/?token={TOKEN}", headers={"host": host})
+        found = client.get(WELCOME, headers={"host": host})
         assert found.status_code == 200
         assert found.request.headers["host"] == host
 

@@ -9,6 +9,7 @@ import pytest
 import graphuq as gq
 from graphuq.errors import InvalidInput
 from graphuq.labelling import session as module
+from graphuq.labelling import turns
 from graphuq.labelling.items import TableItems, items_of
 from graphuq.labelling.model import Model
 from graphuq.labelling.session import Session
@@ -225,7 +226,7 @@ def test_skipped_items_come_last_and_wishes_first(open_session):
     session = open_session(given={0: "left", 59: "right"})
     rows = [card["row"] for card in session.queue("ada", 58)]
     assert sorted(rows) == list(range(1, 59))
-    session.skip("ada", rows[0])
+    session.skip("ada", [rows[0]])
     assert [card["row"] for card in session.queue("ada", 58)][-1] == rows[0]
     session.wish([rows[30], rows[31]])
     assert [card["row"] for card in session.queue("ada", 2)] == rows[30:32]
@@ -239,7 +240,7 @@ def test_a_selection_is_shared_out_between_two_people(open_session):
     assert first == [5, 6, 7]
     assert second[0] == 8
     assert not set(first) & set(second)
-    session.skip("ada", 5)  # a wish that is skipped does not come back at once
+    session.skip("ada", [5])  # a wish that is skipped does not come back at once
     assert [card["row"] for card in session.queue("ada", 2)] == [6, 7]
     session.wish([5])  # but another wish does
     assert session.queue("ada", 1)[0]["row"] == 5
@@ -253,13 +254,23 @@ def test_two_tabs_of_a_person_get_different_items(open_session):
     assert session.queue("ada", 0) == []
 
 
+def test_a_tab_that_was_closed_gives_its_items_back(open_session, monkeypatch):
+    session = open_session(given={0: "left", 59: "right"})
+    first = [card["row"] for card in session.queue("ada", 4)]
+    assert not set(first) & {card["row"] for card in session.queue("bob", 4)}
+    later = time.monotonic() + turns.AWAY_S + 1
+    monkeypatch.setattr(turns.time, "monotonic", lambda: later)
+    session.state("bob")
+    assert {card["row"] for card in session.queue("cleo", 4)} == set(first)
+
+
 def test_undo_takes_back_skips_and_labels_in_their_order(open_session):
     session = open_session(given={0: "left", 59: "right"})
     session.label("ada", [5], "left")
-    session.skip("ada", 6)
+    session.skip("ada", [6])
     session.label("ada", [7, 8], "right")
-    session.skip("ada", 9)
-    session.skip("bob", 10)
+    session.skip("ada", [9])
+    session.skip("bob", [10])
     undone = []
     while rows := session.undo("ada"):
         undone.append(rows)
@@ -273,7 +284,7 @@ def test_undo_of_an_earlier_run_follows_that_of_this_one(open_session):
     session.label("ada", [5], "left")
     session.close()
     again = open_session(given={0: "left", 59: "right"})
-    again.skip("ada", 6)
+    again.skip("ada", [6])
     assert again.undo("ada") == [6]
     assert again.store.labels() == {5: "left"}
     assert again.undo("ada") == [5]

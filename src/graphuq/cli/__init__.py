@@ -12,17 +12,17 @@ from graphuq.errors import MissingPackage
 from graphuq.utils.extras import require_extra
 
 if TYPE_CHECKING:
-    from graphuq.utils.csv_files import without_formulas
     from graphuq.utils.files import atomic_write
     from graphuq.utils.html import embedded, write_page
     from graphuq.utils.output_folder import atomic_folder, output_folder
+    from graphuq.utils.spreadsheets import without_formulas
 
 _MODULE_OF = {
     "atomic_folder": "utils.output_folder",
     "atomic_write": "utils.files",
     "embedded": "utils.html",
     "output_folder": "utils.output_folder",
-    "without_formulas": "utils.csv_files",
+    "without_formulas": "utils.spreadsheets",
     "write_page": "utils.html",
 }
 

@@ -10,8 +10,8 @@ from graphuq.datasets import Dataset, mnist, newsgroups, voting
 from graphuq.datasets.base import find_local
 from graphuq.errors import InvalidInput, require
 from graphuq.utils.checks import generator
-from graphuq.utils.csv_files import without_formulas
 from graphuq.utils.files import atomic_write
+from graphuq.utils.spreadsheets import without_formulas
 
 
 def where(name: str, folder: Path | None) -> str:

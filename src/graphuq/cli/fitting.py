@@ -29,8 +29,9 @@ from graphuq.models import LargestEvidence
 from graphuq.results.label_numbers import with_classes
 from graphuq.results.table import frame_of, write_table
 from graphuq.run.words import inference_from
-from graphuq.utils.csv_files import without_formulas, write_csv
+from graphuq.utils.csv_files import write_csv
 from graphuq.utils.output_folder import atomic_folder
+from graphuq.utils.spreadsheets import without_formulas
 
 CHECKPOINT = ".checkpoint.npz"  # state of the chains, deleted once the files are written
 

@@ -9,6 +9,7 @@ from graphuq.cli.frames import as_text, read_frame
 from graphuq.cli.tables import check_ids
 from graphuq.errors import require
 from graphuq.utils.gate import require_file
+from graphuq.utils.spreadsheets import unmarked
 
 MANY = 20  # labels that may all be different
 
@@ -65,7 +66,8 @@ def _labels_by_id(path: Path, column: str | None = None) -> dict[str, str]:
     id_column, label_column = same_name("id", names), column or same_name("label", names)
     for name in (id_column, label_column):
         check_column(name, names)
-    ids, labels = as_text(frame[id_column]), as_text(frame[label_column])
+    columns = (as_text(frame[name]).tolist() for name in (id_column, label_column))
+    ids, labels = (np.array([unmarked(text) for text in column], dtype=str) for column in columns)
     check_ids(ids, id_column)
     given = labels[labels != ""]
     require(

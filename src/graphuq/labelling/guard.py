@@ -1,14 +1,16 @@
 """Checks of every request, and headers of every response, of a page for one machine."""
 
+import hashlib
 import hmac
-from http.cookies import CookieError, SimpleCookie
+import re
 from urllib.parse import parse_qs
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import PlainTextResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-HOSTS = ("127.0.0.1", "localhost", "[::1]")
+HOST = re.compile(r"(127\.0\.0\.1|localhost|\[::1\])(:[0-9]{1,5})?")
+COOKIE = "graphuq"
 MAX_BODY = 1_000_000  # bytes of a request
 
 POLICY = "; ".join(
@@ -38,20 +40,19 @@ class Guard:
     """Middleware that lets through requests of this machine that know the token.
 
     The Host must be a name of this machine, which defeats DNS rebinding. The token comes in the
-    address once, and then in a cookie that scripts and other sites cannot use. A request that
-    changes something must come from the page itself (Origin), as JSON of limited size.
+    address once, and then in a cookie that scripts and other sites cannot use. Browsers send a
+    cookie to all ports of a host, so it is only for paths below one that nobody can guess. A
+    request that changes something must come from the page itself (Origin), as JSON of limited size.
 
     Parameters
     ----------
     app : ASGI application
     token : str
         Secret of the page.
-    cookie : str
-        Name of the cookie, which differs between pages on different ports.
     """
 
-    def __init__(self, app: ASGIApp, token: str, cookie: str) -> None:
-        self._app, self._token, self._cookie = app, token, cookie
+    def __init__(self, app: ASGIApp, token: str) -> None:
+        self._app, self._token = app, token
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a refused request, or pass it on."""
@@ -65,7 +66,11 @@ class Guard:
         refusal = self._refusal(scope, headers)
         welcome = refusal is None and self._is_welcome(scope)
 
+        started = False
+
         async def send_with_headers(message: Message) -> None:
+            nonlocal started
+            started = True
             if message["type"] == "http.response.start":
                 sent = MutableHeaders(scope=message)
                 sent.update(HEADERS)
@@ -73,12 +78,17 @@ class Guard:
                     sent.append("Set-Cookie", self._new_cookie)
             await send(message)
 
-        if refusal is None and not welcome and not self._knows(self._cookie_of(headers)):
+        if refusal is None and not welcome and not self._has_cookie(headers):
             text = "Open the address that graphuq printed; it holds the token of this page."
             refusal = PlainTextResponse(text, 403)
         if refusal is None and scope["method"] not in ("GET", "HEAD"):
             refusal = _refused_change(headers)
-        await (refusal or self._app)(scope, receive, send_with_headers)
+        try:
+            await (refusal or self._app)(scope, receive, send_with_headers)
+        except Exception:
+            if not started:
+                await PlainTextResponse("An error.", 500)(scope, receive, send_with_headers)
+            raise
 
     def _refusal(self, scope: Scope, headers: Headers) -> Response | None:
         if not host_is_local(headers):
@@ -98,24 +108,34 @@ class Guard:
 
     @property
     def _new_cookie(self) -> str:
-        return f"{self._cookie}={self._token}; HttpOnly; Path=/; SameSite=Strict"
+        path = path_of(self._token)
+        return f"{COOKIE}={self._token}; HttpOnly; Path={path}; SameSite=Strict"
 
     def _knows(self, token: str) -> bool:
         return hmac.compare_digest(token.encode("utf-8", "replace"), self._token.encode())
 
-    def _cookie_of(self, headers: Headers) -> str:
-        try:
-            found = SimpleCookie(headers.get("cookie", "")).get(self._cookie)
-        except CookieError:
-            return ""
-        return found.value if found else ""
+    def _has_cookie(self, headers: Headers) -> bool:
+        """Return whether a cookie has the token; a page on another port may have set more."""
+        cookies = ";".join(headers.getlist("cookie")).split(";")
+        pairs = [cookie.strip().partition("=") for cookie in cookies]
+        return any(name == COOKIE and self._knows(value) for name, _, value in pairs)
+
+
+def path_of(token: str) -> str:
+    """Return the path below which a page is, which tells nothing of its token."""
+    return f"/{hashlib.sha256(b'path ' + token.encode()).hexdigest()[:32]}"
 
 
 def host_is_local(headers: Headers) -> bool:
     """Return whether a request names this machine as its host, which defeats DNS rebinding."""
-    host = headers.get("host", "").lower()
-    name = host if host.endswith("]") else host.rpartition(":")[0] or host
-    return name in HOSTS and len(headers.getlist("host")) == 1
+    hosts = headers.getlist("host")
+    return len(hosts) == 1 and HOST.fullmatch(hosts[0].lower()) is not None
+
+
+def has_length(headers: Headers) -> bool:
+    """Return whether a request says how long its content is; it cannot be longer then."""
+    length = headers.get("content-length", "")
+    return "transfer-encoding" not in headers and re.fullmatch("[0-9]{1,15}", length) is not None
 
 
 def _refused_change(headers: Headers) -> Response | None:
@@ -124,9 +144,8 @@ def _refused_change(headers: Headers) -> Response | None:
         return PlainTextResponse("Changes must come from the page itself.", 403)
     if headers.get("content-type", "").partition(";")[0].strip() != "application/json":
         return PlainTextResponse("Send JSON.", 415)
-    length = headers.get("content-length", "")
-    if not length.isdigit():
+    if not has_length(headers):
         return PlainTextResponse("Name the length of the content.", 411)
-    if int(length) > MAX_BODY:
+    if int(headers["content-length"]) > MAX_BODY:
         return PlainTextResponse(f"At most {MAX_BODY} bytes.", 413)
     return None

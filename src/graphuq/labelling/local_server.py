@@ -50,9 +50,13 @@ class LocalServer:
         """Take the application that answers requests."""
         import uvicorn
 
+        from graphuq.labelling.connections import TimedProtocol  # imports uvicorn
+
         config = uvicorn.Config(
             app,
-            log_level="warning",
+            http=TimedProtocol,
+            ws="none",
+            log_level="error",
             access_log=False,
             lifespan="off",
             server_header=False,

@@ -6,6 +6,7 @@ from importlib.resources import files
 from typing import Any
 
 from graphuq.errors import require
+from graphuq.labelling.guard import COOKIE, path_of
 from graphuq.labelling.local_server import ADDRESS
 from graphuq.utils.extras import require_extra
 from graphuq.utils.html import bundled
@@ -23,6 +24,7 @@ def page_text(title: str, user: str) -> str:
     return pages.get_template("label.html").render(
         title=title,
         user=user,
+        base="",
         style=_static("label.css"),
         scripts=[bundled("notebook.js", FOLDERS), bundled("label.js", FOLDERS)],
     )
@@ -51,13 +53,13 @@ def forward(message: dict[str, Any], port: int, token: str) -> tuple[dict[str, A
     method, path, body = message.get("method"), message.get("path"), message.get("body")
     fits = isinstance(path, str) and path.startswith("/") and method in METHODS
     require(fits, "message", f"{method!r} {path!r}", "send a request of the page")
-    headers = {"Cookie": f"graphuq-{port}={token}", "Origin": f"http://{ADDRESS}:{port}"}
+    headers = {"Cookie": f"{COOKIE}={token}", "Origin": f"http://{ADDRESS}:{port}"}
     if body is not None:
         headers["Content-Type"] = "application/json"
     connection = http.client.HTTPConnection(ADDRESS, port, timeout=TIMEOUT_S)
     try:
         content = None if body is None else str(body).encode()
-        connection.request(str(method), str(path), content, headers)
+        connection.request(str(method), f"{path_of(token)}{path}", content, headers)
         answer = connection.getresponse()
         kind = answer.getheader("Content-Type", "text/plain")
         return {"id": message.get("id"), "status": answer.status, "type": kind}, answer.read()

@@ -132,7 +132,7 @@ class LabellingPage(LocalServer):
         self.address = f"{self.origin}/?token={self.token}"
         from graphuq.labelling.application import application  # imports Starlette
 
-        self.use(application(session, self.token, self.port, self.user, title))
+        self.use(application(session, self.token, self.user, title))
 
     @property
     def labels(self) -> np.ndarray:

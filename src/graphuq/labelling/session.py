@@ -161,11 +161,13 @@ class Session:
         self.store.append(user, dict.fromkeys(map(int, rows)))
         self._note_labels(user)
 
-    def skip(self, user: str, row: int) -> None:
-        """Show an item to this user again only after all others."""
-        self._check_rows([row])
+    def skip(self, user: str, rows: Sequence[int]) -> None:
+        """Show some items to this user again only after all others."""
+        user = check_name(user, "user")
+        self._check_rows(rows)
         with self._changed:
-            self._turns.skip(check_name(user, "user"), int(row))
+            for row in rows:
+                self._turns.skip(user, int(row))
 
     def wish(self, rows: Sequence[int]) -> None:
         """Put some items at the head of the queue, such as those chosen on the map."""
@@ -225,11 +227,12 @@ class Session:
         snapshot = self._snapshot
         return [self._thumb(row, snapshot) for row in self.items.find(query.strip())]
 
-    def state(self, user: str) -> dict[str, Any]:
+    def state(self, user: str, tab: str = "") -> dict[str, Any]:
         """Return counts, classes, errors left, and what to look at again."""
         self._see_others()
         disagreements = self.store.disagreements()
         with self._changed:
+            self._turns.see(check_name(user, "user"), tab)
             snapshot, labels = self._snapshot, self._labels
             offered = [*self._offered_classes, *sorted(set(self.given.values()))]
             later = [name for name in self.store.classes() if name in set(labels.values())]

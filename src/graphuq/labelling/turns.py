@@ -1,8 +1,11 @@
 """Who is shown which item next."""
 
 import dataclasses
+import time
 from collections.abc import Collection, Iterable, Iterator
 from itertools import chain, islice
+
+AWAY_S = 300.0  # after which a page that asks for nothing gives its items back
 
 
 @dataclasses.dataclass
@@ -10,6 +13,7 @@ class _Person:
     """What one person was shown, and did."""
 
     offered: dict[str, list[int]] = dataclasses.field(default_factory=dict)  # by tab
+    seen: dict[str, float] = dataclasses.field(default_factory=dict)  # time of each tab
     skipped: list[int] = dataclasses.field(default_factory=list)
     acts: list[int | None] = dataclasses.field(default_factory=list)  # row of a skip, or a label
 
@@ -17,7 +21,8 @@ class _Person:
 class Turns:
     """What was offered to each person, skipped and wished for. The caller holds a lock.
 
-    No item is offered to two people, or in two tabs of one, unless no other one is left.
+    No item is offered to two people, or in two tabs of one, unless no other one is left. A tab
+    that was closed gives its items back after a while.
     """
 
     def __init__(self) -> None:
@@ -45,19 +50,24 @@ class Turns:
         ranked : iterable of int
             All rows without a label, the best first; rows may repeat.
         """
-        person = self._person(user)
+        self.see(user, tab)
+        person, until = self._person(user), time.monotonic() - AWAY_S
         others = {
             row
             for name, other in self._people.items()
             for at, rows in other.offered.items()
             for row in rows
-            if (name, at) != (user, tab)
+            if (name, at) != (user, tab) and other.seen[at] > until
         }
         put_off = others.union(person.skipped)
         first = (row for row in chain(self._wishes, ranked) if row not in put_off)
         rows = list(islice(_new(chain(first, person.skipped, others), labelled, before), n))
         person.offered[tab] = [*rows, *before]
         return rows
+
+    def see(self, user: str, tab: str) -> None:
+        """Note that a tab is still open."""
+        self._person(user).seen[tab] = time.monotonic()
 
     def skip(self, user: str, row: int) -> None:
         """Put an item off for a user."""

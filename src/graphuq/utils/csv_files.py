@@ -8,61 +8,10 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.csv as pa_csv
 
-from graphuq.errors import GraphuqWarning
-from graphuq.utils.user_warnings import warn_user
+from graphuq.utils.spreadsheets import without_formulas
 
 BATCH_ROWS = 65_536  # rows that are written together
 DIGITS = 6  # significant digits of numbers in a CSV file
-FORMULA = (
-    "=",
-    "+",
-    "-",
-    "@",
-    "\t",
-    "\r",
-)  # a spreadsheet runs a cell that begins with one of these
-
-
-def without_formulas(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return a table whose texts a spreadsheet does not run as formulas.
-
-    A text that begins with =, +, -, @, a tab or a carriage return, and is not a number, gets an
-    apostrophe before it, which a spreadsheet does not show. So do names of columns.
-
-    Warns
-    -----
-    GraphuqWarning
-        If a text was changed.
-    """
-    changed, columns = 0, {}
-    for place, name in enumerate(frame.columns):
-        values = frame.iloc[:, place]
-        if values.dtype.kind not in "biufcmM":
-            safe = [_safe(value) for value in values]
-            n_changed = sum(
-                isinstance(v, str) and v[:1] == "'" and v != old
-                for v, old in zip(safe, values, strict=True)
-            )
-            values = pd.Series(safe, values.index, dtype=object) if n_changed else values
-            changed += n_changed
-        columns[_safe(name)] = values
-    if changed:
-        warn_user(
-            f"{changed} cells begin with =, +, - or @, which a spreadsheet would run; an "
-            "apostrophe was written before each of them",
-            GraphuqWarning,
-        )
-    return pd.DataFrame(columns, index=frame.index)
-
-
-def _safe(value: object) -> object:
-    """Return a text that is no formula; numbers and other values as they are."""
-    if not isinstance(value, str) or not value.startswith(FORMULA):
-        return value
-    with contextlib.suppress(ValueError):
-        float(value)
-        return value
-    return f"'{value}"
 
 
 def write_csv(frame: pd.DataFrame, path: Path) -> None:

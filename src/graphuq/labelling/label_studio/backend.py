@@ -8,11 +8,12 @@ from typing import Any
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
-from starlette.responses import JSONResponse, Response
+from starlette.responses import Response
 from starlette.routing import Route
 
-from graphuq.errors import GraphuqError, StorageError, require
-from graphuq.labelling.guard import host_is_local
+from graphuq.errors import GraphuqError, require
+from graphuq.labelling.guard import has_length, host_is_local
+from graphuq.labelling.json_requests import error_answer, json_answer, object_of
 from graphuq.labelling.label_studio.config import Choices, parse_config
 from graphuq.labelling.label_studio.exchange import label_of, prediction, user_of
 from graphuq.labelling.session import Session
@@ -102,10 +103,13 @@ class Backend:
         if self._choices is None and config:  # this server was started again
             self._choices = parse_config(str(config))
         if action in ("ANNOTATION_CREATED", "ANNOTATION_UPDATED"):
-            self._store(body.get("task") or {}, body.get("annotation") or {})
+            self._store(_object(body, "task"), _object(body, "annotation"))
         if action == "ANNOTATIONS_DELETED":
-            for annotation in body.get("annotations") or []:
-                found = self._row_of.pop(annotation.get("id"), None)
+            deleted = body.get("annotations") or []
+            fits = isinstance(deleted, list) and all(isinstance(one, dict) for one in deleted)
+            require(fits, "annotations", "no list of objects", "send what was deleted")
+            for annotation in deleted:
+                found = self._row_of.pop(_id_of(annotation), None)
                 if found is not None:
                     self._session.withdraw(found[1], [found[0]])
         return {"status": "ok"}
@@ -121,10 +125,10 @@ class Backend:
         label = label_of(annotation, self._choices.from_name if self._choices else None)
         user = user_of(annotation)
         if label is None:  # skipped, or emptied
-            if self._row_of.pop(annotation.get("id"), None) is not None:
+            if self._row_of.pop(_id_of(annotation), None) is not None:
                 self._session.withdraw(user, [row])
             return
-        self._row_of[annotation.get("id")] = row, user
+        self._row_of[_id_of(annotation)] = row, user
         snapshot = self._session.latest[0]
         shown = {}
         if snapshot.probabilities is not None and label in snapshot.classes:
@@ -150,7 +154,7 @@ def application(backend: Backend, token: str) -> Starlette:
         *(Route(f"/{{token}}/{a.__name__}", _endpoint(a, token), methods=["POST"]) for a in acts),
         *(Route(f"/{{token}}/{read.__name__}", _endpoint(read, token)) for read in reads),
     ]
-    return Starlette(routes=routes, exception_handlers={GraphuqError: _error})
+    return Starlette(routes=routes, exception_handlers={GraphuqError: error_answer})
 
 
 def _endpoint(
@@ -158,25 +162,27 @@ def _endpoint(
 ) -> Callable[[Request], Any]:
     async def endpoint(request: Request) -> Response:
         if not host_is_local(request.headers):
-            return JSONResponse({"error": "This server is only for its own machine."}, 421)
+            return json_answer({"error": "This server is only for its own machine."}, 421)
         given = request.path_params["token"].encode("utf-8", "replace")
         if not hmac.compare_digest(given, token.encode()):
-            return JSONResponse({"error": "Use the address that graphuq printed."}, 404)
+            return json_answer({"error": "Use the address that graphuq printed."}, 404)
         body: Any = {}
         if request.method == "POST":
-            length = request.headers.get("content-length", "")
-            if not length.isdigit() or int(length) > MAX_BODY:
-                return JSONResponse({"error": f"At most {MAX_BODY} bytes, with a length."}, 413)
-            try:
-                body = await request.json()
-            except ValueError:
-                body = None
-            if not isinstance(body, dict):
-                return JSONResponse({"error": "Send an object as JSON."}, 400)
-        return JSONResponse(await run_in_threadpool(act, body))
+            headers = request.headers
+            if not has_length(headers) or int(headers["content-length"]) > MAX_BODY:
+                return json_answer({"error": f"At most {MAX_BODY} bytes, with a length."}, 413)
+            body = await object_of(request)
+        return json_answer(await run_in_threadpool(act, body))
 
     return endpoint
 
 
-def _error(request: Request, error: Exception) -> Response:
-    return JSONResponse({"error": str(error)}, 500 if isinstance(error, StorageError) else 400)
+def _object(body: dict[str, Any], name: str) -> dict[str, Any]:
+    """Return an object in another one, empty if there is none."""
+    found = body.get(name) or {}
+    require(isinstance(found, dict), name, type(found).__name__, "send an object")
+    return dict(found)
+
+
+def _id_of(annotation: dict[str, Any]) -> str:
+    return str(annotation.get("id"))[:100]

@@ -14,7 +14,9 @@ export function el(tag, properties = {}, ...children) {
 }
 
 /** In a notebook the widget passes requests on; see notebook.js. */
-const request = window.graphuqRequest ?? ((path, options) => fetch(path, options));
+/** Path of the page, which nobody can guess; empty in a notebook. */
+export const BASE = document.body.dataset.base;
+const request = window.graphuqRequest ?? ((path, options) => fetch(BASE + path, options));
 
 export async function get(path, parameters = {}) {
   return answered(await request(`${path}?${new URLSearchParams(parameters)}`));
@@ -41,7 +43,7 @@ const pictures = new Map(); // addresses of pictures that came through the widge
 export function pictureOf(row, properties = {}) {
   const made = el("img", properties), path = `/item/${row}/picture`;
   if (window.graphuqRequest === undefined) {
-    made.src = path;
+    made.src = BASE + path;
   } else {
     if (!pictures.has(row)) {
       pictures.set(row, request(path).then((answer) => answer.blob()).then(URL.createObjectURL));

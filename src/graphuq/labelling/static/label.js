@@ -7,7 +7,7 @@
  * nobody works, and the class that "Accept" gives never changes in the moment of the key.
  */
 
-import { barOf, byId, dot, el, faces, get, itemView, percent, pictureOf, post, remembered, smallView } from "./elements.js";
+import { BASE, barOf, byId, dot, el, faces, get, itemView, percent, pictureOf, post, remembered, smallView } from "./elements.js";
 import { classPalette } from "./map.js";
 import { mapPanel, showErrors, showNeighbours, showReview } from "./panels.js";
 
@@ -29,7 +29,7 @@ let restored = 0; // labels that were written again into the file
 const unsaved = new Set(); // rows whose labels are on their way
 const passed = new Set(); // rows that got a label or were skipped since the queue was asked for
 
-if (location.protocol.startsWith("http")) history.replaceState(null, "", "/"); // a cookie has the token
+if (BASE !== "") history.replaceState(null, "", `${BASE}/`); // a cookie has the token
 byId("user").value = remembered("user") ?? document.body.dataset.user;
 
 const user = () => byId("user").value.trim() || document.body.dataset.user;
@@ -375,7 +375,7 @@ function showState() {
 async function follow() {
   for (;;) {
     try {
-      const news = await get("/api/state", { user: user(), after: String(state.revision) });
+      const news = await get("/api/state", { user: user(), tab: TAB, after: String(state.revision) });
       const renewed = news.version !== state.version || news.ready !== state.ready;
       const queued = news.queued && (renewed || !state.queued);
       const wished = news.revision !== state.revision;
