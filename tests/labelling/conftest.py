@@ -1,4 +1,6 @@
-"""Items and a store of labels for the tests of labelling."""
+"""Items, a store of labels, and a browser for the tests of labelling."""
+
+import shutil
 
 import pytest
 
@@ -16,3 +18,40 @@ def store(tmp_path, items):
     opened = LabelStore(tmp_path / "labels.jsonl", items)
     yield opened
     opened.close()
+
+
+@pytest.fixture(scope="module")
+def browser():
+    """Headless Chromium: the one of the system, or the one that Playwright installed."""
+    sync_api = pytest.importorskip(
+        "playwright.sync_api", reason="pip install playwright, to test pages in a browser"
+    )
+    with sync_api.sync_playwright() as playwright:
+        found = shutil.which("chromium") or shutil.which("google-chrome")
+        try:
+            opened = playwright.chromium.launch(
+                executable_path=found, args=["--no-sandbox", "--disable-gpu"]
+            )
+        except sync_api.Error as error:
+            pytest.skip(f"no browser: run `playwright install chromium` ({error.message[:80]})")
+        yield opened
+        opened.close()
+
+
+@pytest.fixture
+def tab(browser):
+    """A tab whose script errors, refused contents and requests of other machines fail the test."""
+    context = browser.new_context(viewport={"width": 1180, "height": 860})
+    opened, problems = context.new_page(), []
+    opened.set_default_timeout(20_000)
+    opened.on("pageerror", lambda error: problems.append(str(error)))
+    opened.on("console", lambda m: problems.append(m.text) if m.type == "error" else None)
+    opened.on("dialog", lambda dialog: problems.append(dialog.message))
+    opened.on(
+        "request",
+        lambda r: None if r.url.startswith("http://127.0.0.1:") else problems.append(r.url),
+    )
+    opened.problems = problems
+    yield opened
+    context.close()
+    assert problems == []

@@ -3,7 +3,6 @@
 import http.server
 import json
 import re
-import shutil
 import signal
 import subprocess
 import sys
@@ -17,6 +16,7 @@ import pytest
 
 import graphuq as gq
 from graphuq.labelling.notebook import forward, page_text
+from labelling.browsing import SHOWN, keys, label, name, press, saved, start
 
 sync_api = pytest.importorskip(
     "playwright.sync_api", reason="pip install playwright, to test pages in a browser"
@@ -24,9 +24,6 @@ sync_api = pytest.importorskip(
 pytest.importorskip("uvicorn", reason="pip install graphuq[label], to test the page")
 
 HOSTILE = '<img src="/x" onerror="document.title=1"><script>document.title=2</script>'
-SHOWN = "() => !['', 'Item'].includes(document.getElementById('item-name').textContent)"
-# A machine that is busy with other work may fetch the next items late, and nothing is shown then.
-ANOTHER = "x => ![x, ''].includes(document.getElementById('item-name').textContent)"
 SERVE = """
 import sys, numpy as np, graphuq as gq
 digits = gq.datasets.load_digits()
@@ -35,89 +32,6 @@ page = gq.label(digits.data[:300], digits.data[:300].reshape(-1, 8, 8), labels=s
 print(page.address, flush=True)
 page.wait()
 """
-
-
-@pytest.fixture(scope="module")
-def browser():
-    """Headless Chromium: the one of the system, or the one that Playwright installed."""
-    with sync_api.sync_playwright() as playwright:
-        found = shutil.which("chromium") or shutil.which("google-chrome")
-        try:
-            opened = playwright.chromium.launch(
-                executable_path=found, args=["--no-sandbox", "--disable-gpu"]
-            )
-        except sync_api.Error as error:
-            pytest.skip(f"no browser: run `playwright install chromium` ({error.message[:80]})")
-        yield opened
-        opened.close()
-
-
-@pytest.fixture
-def tab(browser):
-    """A tab whose script errors, refused contents and requests of other machines fail the test."""
-    context = browser.new_context(viewport={"width": 1180, "height": 860})
-    opened, problems = context.new_page(), []
-    opened.set_default_timeout(20_000)
-    opened.on("pageerror", lambda error: problems.append(str(error)))
-    opened.on("console", lambda m: problems.append(m.text) if m.type == "error" else None)
-    opened.on("dialog", lambda dialog: problems.append(dialog.message))
-    opened.on(
-        "request",
-        lambda r: None if r.url.startswith("http://127.0.0.1:") else problems.append(r.url),
-    )
-    opened.problems = problems
-    yield opened
-    context.close()
-    assert problems == []
-
-
-def start(tab, page):
-    tab.goto(page.address)
-    tab.wait_for_function(SHOWN)
-    page.session.wait_until_current()
-    tab.wait_for_function("() => document.getElementById('renewal').textContent === 'up to date'")
-
-
-def name(tab):
-    return tab.text_content("#item-name")
-
-
-def keys(tab):
-    """Return the key of each class that the page offers."""
-    script = "all => all.map(b => ['.name', 'kbd'].map(part => b.querySelector(part).textContent))"
-    return dict(tab.eval_on_selector_all("#classes button", script))
-
-
-def press(tab, key):
-    """Press a key and wait for another item."""
-    before = name(tab)
-    tab.keyboard.press(key)
-    tab.wait_for_function(ANOTHER, arg=before)
-
-
-def label(tab, class_name):
-    """Label the item that is shown by keys, as a person does."""
-    before, key = name(tab), keys(tab).get(class_name)
-    if key is not None:
-        tab.keyboard.press(key)
-    else:
-        tab.keyboard.press("n")
-        tab.keyboard.type(class_name)
-        tab.keyboard.press("Enter")
-    tab.wait_for_function(ANOTHER, arg=before)
-
-
-def saved(page, n):
-    """Wait until n records are in the file, and return the labels of it."""
-    for _ in range(200):
-        if len(page.session.store.records) >= n:
-            break
-        page_wait()
-    return page.session.store.labels()
-
-
-def page_wait():
-    time.sleep(0.05)
 
 
 @pytest.fixture(scope="module")
@@ -240,6 +154,7 @@ def test_accept_skip_search_and_look_alikes(page, tab):
     tab.wait_for_function("() => document.getElementById('item-name').textContent === '149'")
     tab.keyboard.press("g")
     tab.wait_for_selector("#alikes li:nth-child(5)")
+    tab.click("#alike-all")
     tab.uncheck("#alikes li:nth-child(2) input")
     chosen, text = tab.input_value("#alike-class"), tab.text_content("#alike-accept")
     tab.click("#alike-accept")
@@ -375,8 +290,8 @@ def notebook(page):
     class Kernel(http.server.BaseHTTPRequestHandler):
         def _send(self, content, kind, **headers):
             self.send_response(200)
-            for name, value in {"Content-Type": kind, **headers}.items():
-                self.send_header(name, value)
+            for header, value in {"Content-Type": kind, **headers}.items():
+                self.send_header(header, value)
             self.end_headers()
             self.wfile.write(content)
 

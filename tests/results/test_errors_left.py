@@ -5,6 +5,7 @@ import pytest
 from scipy.stats import binom, norm
 
 import graphuq as gq
+from graphuq.results import errors_left
 
 N_DRAWS = 500  # of the field, from which ends of an interval are quantiles
 
@@ -47,3 +48,49 @@ def test_the_interval_is_around_the_mean_of_a_binomial_number(n_nodes, seed):
     assert std < 2 * law.std() + 1  # a third of the nodes counts thrice: √3 times as much
     error = np.sqrt(0.05 * 0.95 / N_DRAWS / 2) / norm.pdf(z) * std  # of the mean of both ends
     assert abs((count.lower + count.upper) / 2 - law.mean()) < 1 + 4 * error  # 1: whole numbers
+
+
+def nodes_with_one_field(labels):
+    """Return the result of 42 nodes that all have the same u, with labels of some of them."""
+    spectrum = gq.laplacian_spectrum(gq.graphs.path_graph(42), "unnormalized", 2)
+    prior = gq.priors.RegularizedLaplacian(beta=1.0, sigma=1e5)  # the constant, and little more
+    likelihood = gq.likelihoods.Probit(1e5 / np.sqrt(42))  # as large as u
+    posterior = gq.Posterior(spectrum, prior, likelihood, np.arange(len(labels)), labels)
+    return gq.infer(posterior, gq.inference.ExpectationPropagation())
+
+
+@pytest.mark.parametrize("n_labels", [3, 6, 7, 8, 9])
+def test_nodes_that_are_wrong_together(n_labels):
+    """All nodes or none are wrong. Where that is rarer than a tail, its mean is the upper end.
+
+    The interval of a rare number has its mean outside: with 40 errors once in 100 draws 95 % of
+    them have none. The mean of the worst 5 % is then 8.
+    """
+    result = nodes_with_one_field(np.append(-1, np.ones(n_labels - 1)))
+    n, wrong = 42 - n_labels, float(1 - result.probabilities[-1].max())
+    count = gq.expected_errors(result)
+    assert count.expected == pytest.approx(n * wrong, rel=1e-4)
+    assert (n_labels < 7) == (wrong > 0.05)
+    assert count.lower == 0
+    upper = n if wrong > 0.05 else n * wrong / 0.05
+    assert abs(count.upper - upper) <= 1 + n / N_DRAWS / 0.05  # whole numbers, and one draw
+    assert upper > 3 * count.expected
+
+
+def test_each_node_is_wrong_as_often_as_its_probability_says():
+    """Draws of a Gaussian of ten classes alone would be wrong a quarter more often."""
+    digits = gq.datasets.load_digits()
+    y = np.full(400, -1)
+    y[:40] = digits.target[:40]
+    classifier = gq.GraphClassifier(
+        model="largest-evidence", inference="expectation-propagation", random_state=0
+    )
+    result = classifier.fit(digits.data[:400], y).result_
+    nodes = np.arange(40, 400)
+    counts = errors_left._error_draws(result, nodes)
+    expected = (1 - result.probabilities[nodes].max(axis=1)).sum()
+    error = np.sqrt(expected / N_DRAWS)  # a node is wrong in S (1 − max p) draws, but for rounding
+    assert abs(counts.mean() - expected) < 4 * error
+    assert counts.std() > 2 * np.sqrt(expected)  # not as independent nodes
+    count = gq.expected_errors(result)
+    assert count.lower <= count.expected <= count.upper

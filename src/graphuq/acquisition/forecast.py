@@ -9,7 +9,7 @@ from graphuq.acquisition.base import Rule
 from graphuq.acquisition.pool import Pool
 from graphuq.acquisition.query import best_candidate, rule_of, unlabelled
 from graphuq.errors import require
-from graphuq.results.errors_left import ErrorCount, expected_errors
+from graphuq.results.errors_left import ErrorCount, ends_around, expected_errors
 from graphuq.results.joint_draws import joint_draws
 from graphuq.results.result import Result
 from graphuq.results.summaries.random_label import class_shares
@@ -94,9 +94,7 @@ def forecast_errors(
         expected[k] = n_free * (1 - p.max(axis=1)).mean() if n_left > 0 else 0.0
         counts[k] = n_free * (p.argmax(axis=1) != truth[:, k]).mean()
     mean = float(expected.mean())
-    tails = [(1 - probability) / 2, (1 + probability) / 2]
-    lower, upper = np.quantile(counts, tails)
-    return ErrorCount(mean, min(float(lower), mean), max(float(upper), mean))
+    return ErrorCount(mean, *ends_around(mean, counts, probability))
 
 
 def joint_labels(

@@ -153,6 +153,7 @@ def _read_table(file: Path, columns: Columns) -> Source:
     frame = read_frame(file, [*special, *shown], found)
     for name in (*special, *shown):
         check_column(name, [str(column) for column in frame.columns])
+    beside = frame.drop(columns=[*special, *shown])
     labels = None if columns.label is None else as_text(frame[columns.label])
     values = as_text(frame[shown[0]])
     ids = np.arange(len(frame)).astype(str)
@@ -168,6 +169,8 @@ def _read_table(file: Path, columns: Columns) -> Source:
     else:
         folder = file.parent if columns.images is None else columns.images
         items = PictureFiles(folder, values.tolist(), ids.tolist())
+    if len(beside.columns):
+        items.beside = TableItems(beside, ids.tolist())
     words = TEXT_WORDS if columns.text is not None else PIXEL_WORDS
     line = f"{file.name}: {len(frame)} rows; {found}".removesuffix("; ")
     return Source(items, features, labels, words if features is None else "", line=line)

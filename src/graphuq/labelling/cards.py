@@ -27,7 +27,7 @@ def card_of(
 ) -> dict[str, Any]:
     """Return all that the page shows of an item; similarity is None until it is computed."""
     card = thumb_of(items, row, snapshot, labels)
-    card["content"] = items.content(row)
+    card["content"] = items.shown(row)
     card["version"] = snapshot.version
     card["classes"] = _with_intervals(_ranked(row, snapshot), row, snapshot)
     labelled = [r for r in labels if r != row]
@@ -52,7 +52,7 @@ def thumb_of(
         "id": items.ids[row],
         "kind": content["kind"],
         "pixelated": bool(content.get("pixelated")),
-        "snippet": items.words(row)[:SNIPPET],
+        "snippet": items.summary(row)[:SNIPPET],
         "label": labels.get(row),
         "likeliest": ranked[0] if ranked else None,
     }

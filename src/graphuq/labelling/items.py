@@ -27,7 +27,8 @@ PICTURES = {
 """Media type of each kind of picture. SVG is not among them, because it can hold scripts."""
 
 MAX_TEXT = 20_000  # characters of an item that are shown
-MAX_FIELDS = 60  # columns of a table that are shown
+MAX_FIELDS = 400  # columns of a table that are shown
+SEARCHED_FIELDS = 60  # columns in which `Items.find` searches
 
 
 class Items(ABC):
@@ -37,9 +38,12 @@ class Items(ABC):
     ----------
     ids : sequence of str, length N
         Name of each item, by default its row number.
+    beside : TableItems, optional
+        Columns that are shown beside each item.
     """
 
     ids: Sequence[str]
+    beside: "TableItems | None" = None
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -62,11 +66,23 @@ class Items(ABC):
         """Return the text in which `find` searches, besides the name of the item."""
         return ""
 
+    def summary(self, row: int) -> str:
+        """Return the text of a small view."""
+        return self.words(row)
+
+    def shown(self, row: int) -> dict[str, Any]:
+        """Return the content with the columns beside it."""
+        if self.beside is None:
+            return self.content(row)
+        columns = self.beside.content(row)
+        return {**columns, **self.content(row)}
+
     def find(self, query: str, max_rows: int = 50) -> list[int]:
         """Return the first items whose name or text contains a query, without regard to case."""
         wanted, found = query.casefold(), []
         for row, name in enumerate(self.ids):
-            if wanted in name.casefold() or wanted in self.words(row).casefold():
+            beside = "" if self.beside is None else self.beside.words(row)
+            if any(wanted in text.casefold() for text in (name, self.words(row), beside)):
                 found.append(row)
                 if len(found) == max_rows:
                     break
@@ -129,7 +145,12 @@ class TableItems(Items):
 
     def words(self, row: int) -> str:
         """Return the values of the first columns."""
-        return " ".join(_printed(column[row]) for column in self._columns[:MAX_FIELDS])
+        return " ".join(_printed(column[row]) for column in self._columns[:SEARCHED_FIELDS])
+
+    def summary(self, row: int) -> str:
+        """Return the first names and values."""
+        pairs = zip(self.names[:SEARCHED_FIELDS], self._columns, strict=False)
+        return ", ".join(f"{name}: {_printed(column[row])}" for name, column in pairs)
 
 
 class PictureFiles(Items):

@@ -14,7 +14,7 @@ from graphuq.classifier.options import check_options
 from graphuq.errors import require
 from graphuq.labelling.cards import predictions_of
 from graphuq.labelling.features import check_rows, features_and_classifier
-from graphuq.labelling.items import items_of
+from graphuq.labelling.items import TableItems, items_of
 from graphuq.labelling.local_server import LocalServer
 from graphuq.labelling.model import Model
 from graphuq.labelling.notebook import page_text, widget
@@ -31,6 +31,7 @@ def label(
     items: Any = None,
     *,
     y: Any = None,
+    columns: "pd.DataFrame | None" = None,
     classes: Sequence[str] = (),
     ids: Sequence[str] | None = None,
     labels: str | Path = "labels.jsonl",
@@ -57,6 +58,8 @@ def label(
         or a table. By default the features.
     y : array_like, shape (N,), optional
         Classes that are known already; −1, NaN, None or "" where there is none.
+    columns : pandas.DataFrame, N rows, optional
+        What is shown beside each item, such as sender and date of a text.
     classes : sequence of str, optional
         Classes that the page offers from the start; new ones can be added there.
     ids : sequence of str, optional
@@ -100,6 +103,8 @@ def label(
     shown = items_of(items, X, ids)
     if X is not None:
         check_rows(X, shown)
+    if columns is not None:
+        shown.beside = TableItems(columns, shown.ids)
     given = known_labels(y, len(shown))
     names = [check_name(str(name), "classes") for name in classes]
     X, classifier = features_and_classifier(X, shown, classifier)

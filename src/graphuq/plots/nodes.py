@@ -15,9 +15,9 @@ from graphuq.plots.panels import (
     class_colors,
     figure_names,
     label_colors,
-    label_mean_ticks,
     new_or_given,
     panels,
+    show_label_mean_ticks,
 )
 from graphuq.results import label_numbers
 from graphuq.results.label_numbers import (
@@ -71,8 +71,7 @@ def plot_certainty(
             bar.set_facecolor(colors((left + 0.025 + 1) / 2))
             bar.set_edgecolor(ax.get_facecolor())
         ax.set_xlabel("label mean")
-        ticks, words = label_mean_ticks(names)
-        ax.set_xticks(ticks, labels=words)
+        show_label_mean_ticks(ax, names)
     ax.set(ylabel="number of unlabelled nodes", title="Certainty of the inferred labels")
     return ax
 

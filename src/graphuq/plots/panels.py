@@ -157,6 +157,15 @@ def label_mean_ticks(names: Sequence[str]) -> tuple[list[float], list[str]]:
     return [-1.0, -0.5, 0.0, 0.5, 1.0], [ends[0], "−0.5", "0", "+0.5", ends[1]]
 
 
+def show_label_mean_ticks(ax: "Axes", names: Sequence[str]) -> None:
+    """Show `label_mean_ticks` below an axis; names of classes have a line of their own."""
+    ticks, words = label_mean_ticks(names)
+    ax.set_xticks(ticks, labels=[word.replace(": ", "\n", 1) for word in words])
+    first, *_, last = ax.get_xticklabels()
+    first.set_horizontalalignment("left")
+    last.set_horizontalalignment("right")
+
+
 def functional_words(name: str, names: Sequence[str]) -> str:
     """Name of a monitored functional, with the name of its class instead of the code.
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float, Int
 
+from graphuq.errors import shortened
 from graphuq.report.thumbnails import thumbnails
 from graphuq.results.label_numbers import class_codes, label_mean, most_uncertain
 from graphuq.results.leaving_out import given_classes
@@ -201,7 +202,8 @@ def _are_indices(ids: Any) -> bool:
 
 
 def _short(text: str) -> str:
-    return text if len(text) <= MAX_LENGTH else text[: MAX_LENGTH - 1] + "…"
+    """Return a name without its middle if it is long: names often differ at their ends."""
+    return shortened(text, MAX_LENGTH)
 
 
 def _bytes_of_ids(ids: np.ndarray) -> float:

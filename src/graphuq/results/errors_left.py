@@ -36,9 +36,12 @@ class ErrorCount(NamedTuple):
 def expected_errors(result: "Result", probability: float = 0.9) -> ErrorCount:
     """Return how many unlabelled nodes probably have another class than their most probable.
 
-    The expectation is ``Σ (1 − max p)``. The interval comes from joint draws of the field:
-    labels of similar nodes are wrong together, so it is much wider than if nodes were
-    independent. Both trust the model; `graphuq.acquisition.audited_errors` does not.
+    The expectation is ``Σ (1 − max p)``. The interval comes from joint draws of the field: labels
+    of similar nodes are wrong together, so it is much wider than if nodes were independent. Where
+    a few draws have so many errors that the mean is beyond the end of all others, the end is the
+    mean of the draws beyond it. Both trust the model; `graphuq.acquisition.audited_errors` does
+    not. The default model of `GraphClassifier` is about right, a single model is too cautious; see
+    "When to stop" in docs/labelling.md.
 
     Parameters
     ----------
@@ -100,9 +103,8 @@ def ends_around(
         Of the interval, in (0, 1).
     """
     ordered = np.sort(counts)
-    n_beyond = max(1, round((1 - probability) / 2 * len(ordered)))
-    tail = (1 - probability) / 2
-    lower, upper = np.quantile(ordered, [tail, 1 - tail])
+    n_beyond = max(1, round((1 - probability) / 2 * len(ordered)))  # draws of a tail
+    lower, upper = np.quantile(ordered, [(1 - probability) / 2, (1 + probability) / 2])
     if lower > mean:
         lower = ordered[:n_beyond].mean()
     if upper < mean:
@@ -117,7 +119,7 @@ def _error_draws(result: "Result", nodes: Int[np.ndarray, " n"]) -> Float[np.nda
     So each node has the probability that is reported, and nodes are wrong together as the fields
     say. Draws of a Gaussian of many classes would be wrong too often: see `summaries.tilted`.
     """
-    rng, p = np.random.default_rng(0), result.probabilities
+    rng, p, n_nodes = np.random.default_rng(0), result.probabilities, len(nodes)
     expected = float((1 - p[nodes].max(axis=1)).sum())
     if len(nodes) > MAX_NODES:
         nodes = rng.choice(nodes, MAX_NODES, replace=False)
@@ -131,7 +133,7 @@ def _error_draws(result: "Result", nodes: Int[np.ndarray, " n"]) -> Float[np.nda
         lead = _leads(u[part], p[nodes[part]].argmax(axis=1), result.posterior.likelihood.link, rng)
         place = lead.argsort(axis=1).argsort(axis=1) + rng.random(lead.shape)
         counts += (place < wrong[part, None] * N_DRAWS).sum(axis=0)
-    return np.asarray(counts * (expected / wrong.sum()))
+    return np.minimum(counts * (expected / wrong.sum()), n_nodes)
 
 
 def _leads(

@@ -85,9 +85,18 @@ export function sortNodes(nodes, indices, column, descending) {
   return indices.sort((a, b) => sign * compare(a, b) || a - b);
 }
 
+/** A text that a spreadsheet does not run, as `marked` of Python's `spreadsheets` returns it. */
+function marked(text) {
+  const bare = text.replace(/^'+/, "");
+  return /^[=+\-@\t\r\n＝＋－＠]/.test(bare) && Number.isNaN(Number(bare)) ? `'${text}` : text;
+}
+
 /** Nodes as CSV (RFC 4180). */
 export function csvOf(nodes, indices) {
-  const quote = (value) => (/[",\r\n]/.test(value) ? `"${value.replaceAll('"', '""')}"` : value);
+  const quote = (value) => {
+    const safe = marked(value);
+    return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
+  };
   const rows = [["id", "label", "probability", "second_label", "second_probability", "given_label"]];
   for (const i of indices) {
     const [first, second] = nodes.top(i);

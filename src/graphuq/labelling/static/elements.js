@@ -1,5 +1,7 @@
 /** Elements of the page and requests to its server. Text of items is only ever `textContent`. */
 
+const FEW_PIXELS = 200; // of a side, below which a picture is shown enlarged
+
 export const byId = (id) => document.getElementById(id);
 
 /** Make an element; `properties` are set as they are, `data-` and `aria-` as attributes. */
@@ -42,6 +44,10 @@ const pictures = new Map(); // addresses of pictures that came through the widge
 /** An image of an item, which is fetched at once unless it is lazy. */
 export function pictureOf(row, properties = {}) {
   const made = el("img", properties), path = `/item/${row}/picture`;
+  made.addEventListener("load", () => {
+    const few = Math.max(made.naturalWidth, made.naturalHeight) < FEW_PIXELS;
+    made.classList.toggle("pixelated", few);
+  });
   if (window.graphuqRequest === undefined) {
     made.src = BASE + path;
   } else {
@@ -82,20 +88,28 @@ export function barOf(share, interval) {
   return [bar, `; 90 % interval ${percent(lower)} to ${percent(upper)}`];
 }
 
-/** The item in full. */
-export function itemView(card) {
-  const content = card.content;
-  if (content.kind === "text") return el("div", { className: "text", textContent: content.text });
-  if (content.kind === "picture") {
-    const kind = content.pixelated ? "picture pixelated" : "picture";
-    return pictureOf(card.row, { className: kind, alt: `Item ${card.id}` });
+/** The item in full: text or picture, and the columns of its row. */
+export function itemViews(card) {
+  const { kind, text, fields, more, pixelated } = card.content, views = [];
+  if (kind === "text") views.push(el("div", { className: "text", textContent: text }));
+  if (kind === "picture") {
+    const className = pixelated ? "picture pixelated" : "picture";
+    views.push(pictureOf(card.row, { className, alt: `Item ${card.id}` }));
   }
-  const list = el("dl", { className: "fields" });
-  for (const [name, value] of content.fields) {
-    list.append(el("dt", { textContent: name }), el("dd", { textContent: value }));
+  if (fields !== undefined) {
+    const list = el("dl", { className: "fields" });
+    for (const [name, value] of fields) {
+      list.append(el("dt", { textContent: name }), el("dd", { textContent: value }));
+    }
+    if (more > 0) list.append(el("dt", {}, "…"), el("dd", {}, `${more} more columns`));
+    views.push(list);
   }
-  if (content.more > 0) list.append(el("dt", {}, "…"), el("dd", {}, `${content.more} more columns`));
-  return list;
+  return views;
+}
+
+/** A long name, which breaks where its parts join, such as comp.sys.mac. */
+export function breakable(name) {
+  return name.split(/(?<=[._/:-])/).flatMap((part, k) => (k === 0 ? [part] : [el("wbr"), part]));
 }
 
 /** The face of an item in a small view: its picture or the beginning of its text. */

@@ -7,12 +7,14 @@
  * nobody works, and the class that "Accept" gives never changes in the moment of the key.
  */
 
-import { BASE, barOf, byId, dot, el, faces, get, itemView, percent, pictureOf, post, remembered, smallView } from "./elements.js";
+import { BASE, barOf, breakable, byId, dot, el, faces, get, itemViews, percent, pictureOf, post, remembered, smallView } from "./elements.js";
 import { classPalette } from "./map.js";
 import { mapPanel, showErrors, showNeighbours, showReview } from "./panels.js";
 
 const AHEAD = 8; // items fetched in advance
-const FREE_KEYS = [..."1234567890", ..."abcdefhijklmopqrtvwxyz"]; // g, n, s and u are actions
+const FREE_KEYS = [..."1234567890", ..."abcdehijklmopqrtvwxyz"]; // f, g, n, s and u are actions
+const MANY_CLASSES = 12; // above which a class is found by typing
+const SURE = 0.9; // probability from which a look-alike is marked in advance
 const LEGEND = " Bars are probabilities, lines their 90\u00a0% intervals.";
 const IDLE_MS = 1500; // without a key, after which the bars of the shown item are renewed
 const REACTION_MS = 600; // after such a change, in which "Accept" is ignored
@@ -63,7 +65,7 @@ function show(card) {
   const done = state.n_items > 0 && state.n_labelled >= state.n_items;
   const empty = done ? "All items have a label." : "The next item is on its way …";
   byId("item").replaceChildren(
-    card === null ? el("p", { className: "text", textContent: empty }) : itemView(card));
+    ...(card === null ? [el("p", { className: "text", textContent: empty })] : itemViews(card)));
   byId("item").scrollTop = 0;
   showClasses();
   if (card === null) byId("why").replaceChildren();
@@ -73,30 +75,75 @@ function show(card) {
 function showClasses() {
   const shares = new Map((current?.classes ?? []).map(({ name, probability }) => [name, probability]));
   const intervals = new Map((current?.classes ?? []).map(({ name, interval }) => [name, interval]));
-  const likeliest = current?.likeliest?.name, keys = keysOf(classes());
+  const likeliest = current?.likeliest?.name, keys = keysOf(classes()), found = foundClasses();
   byId("classes").replaceChildren(...state.classes.map(({ name, count }, k) => {
     const share = shares.get(name), key = keys[k];
     const [bar, range] = barOf(share, intervals.get(name));
     const button = el("button", {
-      className: name === likeliest ? "class likeliest" : "class",
+      className: `class${name === likeliest ? " likeliest" : ""}${name === found?.[0] ? " found" : ""}`,
+      hidden: found !== null && !found.includes(name),
       "aria-pressed": String(current?.label === name),
       title: `${name}: ${count} ${count === 1 ? "label" : "labels"}${range}`,
     },
     key === undefined ? el("span") : el("kbd", { textContent: key }),
-    el("span", { className: "name", textContent: name }),
-    el("span", { className: "share", textContent: share === undefined ? "" : percent(share) }),
-    bar);
+    el("span", { className: "name" }, ...breakable(name)),
+    bar,
+    el("span", { className: "share", textContent: share === undefined ? "" : percent(share) }));
     button.style.setProperty("--class", colorOf(name));
-    button.addEventListener("click", (event) => { give(name); release(event); });
+    button.addEventListener("click", (event) => {
+      byId("class-filter").value = "";
+      give(name);
+      release(event);
+    });
     return button;
   }));
   byId("classes-title").textContent = state.classes.length === 0
     ? "No class yet: press n and name the first one."
-    : `Which class?${current?.classes?.[0]?.interval ? LEGEND : ""}`;
+    : found?.length === 0 ? "No class has this in its name. Press Escape, then n for a new one."
+      : `Which class?${state.errors === null ? "" : LEGEND}`;
+  byId("find").hidden = state.classes.length <= MANY_CLASSES;
+  scrollTo(byId("classes").querySelector(".found") ?? byId("classes").querySelector(".likeliest"));
   byId("accept").disabled = likeliest === undefined;
+  byId("accept").title = likeliest ?? "";
   byId("accept").querySelector("b").textContent = likeliest ?? "";
   for (const id of ["skip", "new-class", "alike"]) byId(id).disabled = current === null;
 }
+
+/** Scroll the classes, and not the page, so that one of them is seen. */
+function scrollTo(button) {
+  const box = byId("classes");
+  if (button === null) return;
+  const top = button.offsetTop - box.offsetTop, bottom = top + button.offsetHeight;
+  if (top < box.scrollTop) box.scrollTop = top;
+  if (bottom > box.scrollTop + box.clientHeight) box.scrollTop = bottom - box.clientHeight;
+}
+
+/** Names of the classes that were typed for, the best first; null if nothing is typed. */
+function foundClasses() {
+  const typed = byId("class-filter").value.trim().toLowerCase();
+  if (typed === "") return null;
+  const at = (name) => name.toLowerCase().indexOf(typed);
+  const shares = new Map((current?.classes ?? []).map(({ name, probability }) => [name, probability]));
+  const rank = (name) => (at(name) === 0 ? 0 : 1) - (shares.get(name) ?? 0) / 2;
+  return classes().filter((name) => at(name) >= 0).sort((a, b) => rank(a) - rank(b));
+}
+
+function stopFinding() {
+  byId("class-filter").value = "";
+  byId("item-name").focus({ preventScroll: true });
+  showClasses();
+}
+
+byId("class-filter").addEventListener("input", showClasses);
+byId("class-filter").addEventListener("keydown", (event) => {
+  const found = foundClasses();
+  if (event.key === "Escape") stopFinding();
+  if (event.key !== "Enter" || event.repeat || !found?.length || current === null) return;
+  event.preventDefault();
+  byId("class-filter").value = "";
+  byId("item-name").focus({ preventScroll: true });
+  give(found[0]);
+});
 
 /** After a click of the pointer, keys act on the item again and not on the button. */
 function release(event) {
@@ -255,16 +302,22 @@ async function showAlike() {
     return el("li", {}, el("label", {}, ...faces(item),
       el("span", {}, input, ` ${share || item.id}`)));
   };
-  byId("alikes").replaceChildren(box(current, true), ...found.map((item) => box(item, true)));
+  const isSure = ({ likeliest }) => likeliest?.name === label && likeliest.probability >= SURE;
+  byId("alikes").replaceChildren(box(current, true), ...found.map((item) => box(item, isSure(item))));
+  alikes = new Map([current, ...found].map((item) => [item.row, item]));
+  byId("alike-note").textContent = `Marked are those of ${label} with at least ${percent(SURE)}. `
+    + "Mark others that you recognise, and take the mark from each one of another class.";
   countAlike();
 }
 
+let alikes = new Map(); // small views of the items that are shown, by row
 const marked = () => [...byId("alikes").querySelectorAll(":checked")].map(({ value }) => Number(value));
 
 function countAlike() {
   const n = marked().length;
   byId("alike-accept").disabled = n === 0;
   byId("alike-accept").textContent = `Label ${n} as ${byId("alike-class").value}`;
+  byId("alike-all").disabled = n === alikes.size;
 }
 
 function openAlike() {
@@ -278,15 +331,23 @@ function openAlike() {
 }
 
 byId("alike-class").addEventListener("change", () => showAlike().catch(lost));
+byId("alike-all").addEventListener("click", () => {
+  for (const input of byId("alikes").querySelectorAll("input")) input.checked = true;
+  countAlike();
+});
 byId("alike-accept").addEventListener("click", () => {
   const rows = marked(), label = byId("alike-class").value;
+  const shares = rows.map((row) => {
+    const likeliest = alikes.get(row)?.likeliest;
+    return likeliest?.name === label ? likeliest.probability : null;
+  });
   byId("alike-dialog").close();
   for (const row of rows) {
     unsaved.add(row);
     passed.add(row);
   }
   queue = queue.filter(({ row }) => !unsaved.has(row));
-  send(rows, label, [], current?.version ?? null, () => fill(true));
+  send(rows, label, shares, current?.version ?? null, () => fill(true));
   say(`${rows.length} items: ${label}`);
   if (current !== null && unsaved.has(current.row)) next();
 });
@@ -313,7 +374,13 @@ function openSearch() {
 
 // ---- keys and buttons
 
-const actions = { " ": accept, s: skip, u: undo, n: newClass, g: openAlike, "/": openSearch };
+function findClass() {
+  if (state.classes.length > MANY_CLASSES) byId("class-filter").focus();
+}
+
+const actions = {
+  " ": accept, s: skip, u: undo, n: newClass, g: openAlike, f: findClass, "/": openSearch,
+};
 const buttons = { accept, skip, undo, "new-class": newClass, alike: openAlike, search: openSearch };
 for (const [id, act] of Object.entries(buttons)) {
   byId(id).addEventListener("click", (event) => { act(); release(event); });

@@ -1,0 +1,56 @@
+"""What a person does on the labelling page, in a real browser."""
+
+import time
+
+SHOWN = "() => !['', 'Item'].includes(document.getElementById('item-name').textContent)"
+# A machine that is busy with other work may fetch the next items late, and nothing is shown then.
+ANOTHER = "x => ![x, ''].includes(document.getElementById('item-name').textContent)"
+
+
+def start(tab, page):
+    tab.goto(page.address)
+    tab.wait_for_function(SHOWN)
+    page.session.wait_until_current()
+    tab.wait_for_function("() => document.getElementById('renewal').textContent === 'up to date'")
+
+
+def name(tab):
+    return tab.text_content("#item-name")
+
+
+def keys(tab):
+    """Return the key of each class that the page offers."""
+    script = "all => all.map(b => ['.name', 'kbd'].map(part => b.querySelector(part).textContent))"
+    return dict(tab.eval_on_selector_all("#classes button", script))
+
+
+def press(tab, key):
+    """Press a key and wait for another item."""
+    before = name(tab)
+    tab.keyboard.press(key)
+    tab.wait_for_function(ANOTHER, arg=before)
+
+
+def label(tab, class_name):
+    """Label the item that is shown by keys, as a person does."""
+    before, key = name(tab), keys(tab).get(class_name)
+    if key is not None:
+        tab.keyboard.press(key)
+    else:
+        tab.keyboard.press("n")
+        tab.keyboard.type(class_name)
+        tab.keyboard.press("Enter")
+    tab.wait_for_function(ANOTHER, arg=before)
+
+
+def saved(page, n):
+    """Wait until n records are in the file, and return the labels of it."""
+    for _ in range(200):
+        if len(page.session.store.records) >= n:
+            break
+        page_wait()
+    return page.session.store.labels()
+
+
+def page_wait():
+    time.sleep(0.05)
