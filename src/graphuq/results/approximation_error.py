@@ -6,7 +6,7 @@ taken over the same draws: if q is the posterior, nothing is left of them, not e
 standard error is that of the ratio's influence function ``w (f − E_w f)/E[w] − (f − E f)``.
 
 An average of several classes has too many dimensions for weights. Its error is the root mean square
-difference from few draws of `ModelAverage`, less their Monte-Carlo error.
+difference from few draws of some of its components, less their Monte-Carlo error.
 """
 
 from typing import NamedTuple
@@ -14,7 +14,12 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Float
 
-from graphuq.inference import GaussianApproximation, GaussianMixture, Independence, ModelAverage
+from graphuq.inference import (
+    CollapsedGibbs,
+    GaussianApproximation,
+    GaussianMixture,
+    Independence,
+)
 from graphuq.inference.class_covariance import ClassCovariance
 from graphuq.inference.model_average import ClassShares, coefficients_given
 from graphuq.inference.reference import n_proposals
@@ -28,7 +33,8 @@ from graphuq.results.summaries.random_label import class_shares
 MIN_EFFECTIVE = 50.0  # draws that weigh enough; with fewer, weighted means tell nothing
 MAX_UNKNOWN = 0.05  # share of components of unknown error, above which the sum is unknown
 N_ERRORS = 2.0  # standard errors that are added to a difference
-N_DRAWS, N_CHAINS = 100, 4  # by which the error of an average of several classes is estimated
+N_COMPONENTS = 4  # of an average of several classes, which stand for all
+N_DRAWS, N_CHAINS = 25, 4  # of each of them, by which the error is estimated
 
 
 class ApproximationError(NamedTuple):
@@ -76,15 +82,24 @@ def mixture_error(posterior: Posterior, mixture: GaussianMixture, rows: Rows) ->
 def error_by_draws(posterior: Posterior, mixture: GaussianMixture, rows: Rows) -> float:
     """Return the root mean square error of class probabilities, beside 400 draws.
 
-    The squared error of a node is ``½ Σ_k (p_k − p̂_k)²``, which is ``(p − p̂)²`` for two classes.
+    They are those of four components, evenly spaced in the order of the average by their weights,
+    each of which stands for a quarter. The squared error of a node is ``½ Σ_k (p_k − p̂_k)²``, which
+    is ``(p − p̂)²`` for two classes.
     Without what Monte-Carlo errors add it is an estimate that may be negative at a node.
     """
     link = posterior.likelihood.link
     settings = RunSettings(n_samples=N_DRAWS, n_chains=N_CHAINS)
-    draws = ModelAverage().run(posterior, settings)
-    drawn = summarize(draws, posterior.field, rows, link)
-    own = summarize(mixture, posterior.field, rows, link)
-    squares = (drawn.label_mean - own.label_mean) ** 2 - drawn.label_mcse**2
+    points = (np.arange(N_COMPONENTS) + 0.5) / N_COMPONENTS
+    places = np.searchsorted(np.cumsum(mixture.weights), points).clip(max=len(mixture.weights) - 1)
+    chosen, counts = np.unique(places, return_counts=True)
+    difference, variance = 0.0, 0.0
+    for k, share in zip(chosen.tolist(), (counts / N_COMPONENTS).tolist(), strict=True):
+        one, gaussian = posterior.component(int(mixture.numbers[k])), mixture.components[k]
+        draws = CollapsedGibbs().run(one, settings, gaussian)
+        drawn, own = (summarize(answer, one.field, rows, link) for answer in (draws, gaussian))
+        difference = difference + share * (drawn.label_mean - own.label_mean)
+        variance = variance + (share * drawn.label_mcse) ** 2
+    squares = np.asarray(difference**2 - variance)
     return float(np.sqrt(max(0.0, squares.sum(axis=1).mean() / 2)))
 
 
