@@ -212,6 +212,17 @@ def test_a_few_new_rows_are_read_with_the_mark_of_the_fit(tmp_path):
     assert read_table(tmp_path / "new.csv", encoder=encoder).features == [[1.234]]
 
 
+@pytest.mark.parametrize("separator", [",", ";", "\t"])
+def test_one_column_has_no_separator(separator, tmp_path):
+    """Its decimal commas, and the commas in its texts, are none."""
+    TABLE[["c"]].to_csv(tmp_path / "t.csv", index=False, decimal=",", sep=";")
+    table = read_table(tmp_path / "t.csv")
+    np.testing.assert_allclose(table.features, NUMBERS[:, 2:])
+    texts = pd.DataFrame({"text": ["a, b", "c; d", "e", "f, g"] * 9})
+    texts.to_csv(tmp_path / "t.csv", index=False, sep=separator)
+    assert Csv().read(tmp_path / "t.csv")["text"].tolist() == texts["text"].tolist()
+
+
 def test_names_that_repeat_are_numbered_and_said(tmp_path):
     (tmp_path / "t.csv").write_text("a,a,label\n1,2,x\n3,4,y\n")
     table = read_table(tmp_path / "t.csv", "label")

@@ -4,6 +4,7 @@ import collections
 import importlib.util
 import json
 
+import networkx
 import numpy as np
 import pandas as pd
 from PIL import Image
@@ -15,6 +16,7 @@ from graphuq.classifier.table_encoder import TableEncoder
 from graphuq.cli.cells import read_cells
 from graphuq.cli.edges import read_edges
 from graphuq.cli.encoding import read_encoded
+from graphuq.cli.graph_files import read_graph_file
 from graphuq.cli.items import Columns, read_source
 from graphuq.cli.label_files import read_labels
 from graphuq.cli.tables import read_table
@@ -33,6 +35,7 @@ MOONS = hostile.MOONS.features
 TABLE = pd.DataFrame(MOONS, columns=["a", "b"]).assign(label=hostile.LABELS)
 MIXED = TABLE.assign(colour=np.array(["red", "blue", ""])[np.arange(hostile.N) % 3], day="2026-1-2")
 EDGES = pd.DataFrame({"source": ["a", "b", "c"], "target": ["b", "c", "a"], "weight": [1, 2, 0.5]})
+CLUB = networkx.karate_club_graph()
 IDS = np.arange(hostile.N).astype(str)
 EXPORT = [
     {
@@ -121,6 +124,17 @@ def read_encoded_table(path):
     return read_encoded(path, ["label"], ["day"], TableEncoder(impute=True, missing_values=["?"]))
 
 
+def written():
+    """Return a table as people write it, with prices, odd cells and dates."""
+    price = [f"{1000 * value:.2f} €" for value in MOONS[:, 0]]
+    day = [f"{1 + k % 28}.1.2026" for k in range(hostile.N)]
+    return MIXED.assign(price=price, dose=np.where(MOONS[:, 1] > 1, "<0,1", "0,5"), day=day)
+
+
+def read_club(path):
+    return read_graph_file(path, {"label_column": "club", "truth_column": None})
+
+
 def read_blocks(path):
     source = open_source(path, ["label"] if path.suffix == ".parquet" else [])
     for block in source.blocks:
@@ -144,6 +158,14 @@ def read_pictures(path):
 
 FILES = {
     "table.csv": (lambda path: TABLE.to_csv(path, index=False), lambda p: read_table(p, "label")),
+    "table.tsv": (
+        lambda path: TABLE.to_csv(path, index=False, sep="\t", encoding="utf-16"),
+        lambda path: read_table(path, "label"),
+    ),
+    "german.csv": (
+        lambda path: written().to_csv(path, index=False, sep=";", decimal=",", encoding="cp1252"),
+        read_encoded_table,
+    ),
     "table.parquet": (TABLE.to_parquet, lambda p: read_table(p, "label")),
     "table.npz": (
         lambda path: path.write_bytes(hostile.npz_bytes()),
@@ -161,6 +183,9 @@ FILES = {
         lambda path: EDGES.to_csv(path, index=False),
         lambda path: read_edges(path, "source,target,weight", {}),
     ),
+    "club.graphml": (lambda path: networkx.write_graphml(CLUB, path), read_club),
+    "club.gml": (lambda path: networkx.write_gml(CLUB, path), read_club),
+    "club.gexf": (lambda path: networkx.write_gexf(CLUB, path), read_club),
     "labels.csv": (hostile.write_labels, lambda path: read_labels(path, IDS)),
     "items.csv": (
         lambda path: MIXED.to_csv(path, index=False),

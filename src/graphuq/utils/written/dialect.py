@@ -230,8 +230,12 @@ def _rows(
 
 
 def _separator_of(text: str) -> str:
-    """Return the separator by which most rows have the same number of cells, two at least."""
-    best, score = ",", (False, 0.0)
+    """Return the separator by which most rows have the same number of cells.
+
+    The first row has as many, or one less, as R writes it; or another number of at least three is
+    that of a title. A file of one column gets a separator that it does not have.
+    """
+    best, score = "", (False, 0.0)
     for separator in SEPARATORS:
         rows, _ = _rows(text, separator, '"')
         counts = Counter(len(row) for row in rows[1:] or rows)
@@ -240,9 +244,15 @@ def _separator_of(text: str) -> str:
         n_cells, n_rows = counts.most_common(1)[0]
         share = n_rows / counts.total()
         fits = len(rows[0]) == n_cells or (n_cells > 2 and len(rows[0]) == n_cells - 1)
-        if n_cells > 1 and share >= MOSTLY and (fits, share) > score and (fits or separator != " "):
+        likely = n_cells > 1 and share >= MOSTLY and (fits or (n_cells > 2 and separator != " "))
+        if likely and (fits, share) > score:
             best, score = separator, (fits, share)
-    return best
+    if best:
+        return best
+    marks = (",", "\t", "|", ";")
+    header = next(iter(text.splitlines()), "")
+    absent = [mark for mark in marks if mark not in text] or [","]
+    return max(marks, key=header.count) if any(map(header.count, marks)) else absent[0]
 
 
 def _quote_of(text: str, separator: str) -> str:
@@ -349,7 +359,7 @@ def _names(header: Rows, body: Rows) -> tuple[tuple[str, ...], tuple[str, ...]]:
         return tuple(f"x{k}" for k in range(n_cells)), ()
     names = [" ".join(filter(None, parts)).strip()
              for parts in itertools.zip_longest(*header, fillvalue="")]  # fmt: skip
-    if len(names) == n_cells - 1 and any(_cells(body, n_cells - 1)):
+    if n_cells > 2 and len(names) == n_cells - 1 and any(_cells(body, n_cells - 1)):
         names.insert(0, "")  # R leaves out the name of the names of rows
     names = [name or f"Unnamed: {k}" for k, name in enumerate(names)]
     found: list[str] = []
