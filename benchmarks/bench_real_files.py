@@ -102,12 +102,12 @@ def measured(real: Real, folder: Path, more: list[str]) -> dict[str, object]:
     while code and runs < ATTEMPTS:
         code, out, err = output_of([*command, *options])
         runs += 1
-        first = first or (err if code else out).strip().splitlines()[0]
+        first = first or (err if code else out).strip().splitlines()[-1 if code else 0]
         added = " ".join(ADDED.findall(err)) if code else ""
         options += [word for text in OPTION.findall(added) for word in shlex.split(text)]
     row = {"file": f"{real.package}: {path.name}", "classes": len(set(truth) - {""}),
            "rows": len(truth), "runs": runs, "seconds": round(time.perf_counter() - start),
-           "first message": first.replace(f"{folder}/", ""),
+           "first message": in_short(first.replace(f"{folder}/", "")),
            "options": " ".join(map(shlex.quote, options)), "warnings": err.strip()}  # fmt: skip
     if code == 0:
         answers = pd.read_csv(folder / "out" / "predictions.csv", keep_default_na=False, dtype=str)
@@ -116,6 +116,20 @@ def measured(real: Real, folder: Path, more: list[str]) -> dict[str, object]:
         row["accuracy"] = round(float((answers["label"].to_numpy() == truth)[other].mean()), 3)
         row["largest class"] = round(float(counts.max() / counts.sum()), 3)
     return row
+
+
+def in_short(message: str) -> str:
+    """Return what a message says is wrong, with the number of columns in place of their names."""
+    _, _, told = message.partition("error: ")
+    if not told:
+        return "none"
+    problem, _, _ = told.partition("; add ")
+    counted = re.sub(
+        r" in ('.*?'(?:, '.*?')*)(?: and (\d+) more)?(?=;|$)",
+        lambda found: f" in {found[1].count(chr(39)) // 2 + int(found[2] or 0)} columns",
+        problem,
+    )
+    return counted.partition(": ")[2]
 
 
 def output_of(command: list[str]) -> tuple[int, str, str]:

@@ -282,6 +282,23 @@ def test_a_survey_with_a_gap_word_in_each_column_has_as_many_features_as_columns
     assert len(names) == 20  # and "was empty" of each
 
 
+def test_codes_among_numbers_are_named_with_what_to_do():
+    """Families 1 to 205, of which one is 136A."""
+    families = pd.DataFrame({"family": ["136A", *map(str, range(1, 60))]})
+    with pytest.raises(InvalidInput, match=r"1 cell without a number, such as '136A' in row 0; "):
+        gq.TableEncoder().fit(families)
+    words = r"empty: '136A' \(1 in family\); if family holds codes, say so by kinds=\{'family'"
+    with pytest.warns(GraphuqWarning, match=words):
+        gq.TableEncoder(impute=True).fit(families)
+
+
+def test_the_remedy_stays_if_there_are_many_columns():
+    few = {f"a rather long name {k}": ["x", None] * 30 for k in range(30)}
+    names = {f"name{k}": [f"n{i}" for i in range(60)] for k in range(3)}
+    with pytest.raises(InvalidInput, match=r" more; .* leave out 'name0', 'name1', 'name2'$"):
+        gq.TableEncoder(encode=False).fit(pd.DataFrame(few | names))
+
+
 def test_codes_and_names_stay_categories():
     codes = {"mixed": ["1", "2", "A"] * 20, "grade": ["1", "1+", "2"] * 20, "q": ["Q1", "Q2"] * 30}
     assert set(gq.TableEncoder().fit(pd.DataFrame(codes)).kinds_.values()) == {"category"}

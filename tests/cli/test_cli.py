@@ -200,7 +200,7 @@ def changed(column=None, value=None, **options):
         (
             changed("a", "much"),
             [],
-            "column 'a' has 1 cell without a value, such as 'much' in row 3",
+            "column 'a' has 1 cell without a number, such as 'much' in row 3; add --impute if",
         ),
         (changed("name", "row1"), [], "'row1'] occurs more than once"),
         (changed("name", ""), [], "name: missing in row [3]"),

@@ -18,6 +18,7 @@ from graphuq.classifier.table_encoder.readings import (
     decimal_mark_of,
     reading_of,
     remarks,
+    stripped,
 )
 from graphuq.classifier.table_encoder.refusals import (
     ENCODE,
@@ -31,6 +32,7 @@ from graphuq.results.storage import read_tree
 from graphuq.utils.extras import require_extra
 from graphuq.utils.gate import reading
 from graphuq.utils.user_warnings import warn_user
+from graphuq.utils.written.gaps import is_gap_word
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -290,8 +292,10 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         name = str(column.name)
         if self.impute or self.readings_[name].kind == "text" or not gaps.any():
             return []
-        row = int(gaps.argmax())
-        text = column.iloc[row]
+        texts = stripped(column)
+        odd = gaps & np.array([isinstance(t, str) and not is_gap_word(t) for t in texts], bool)
+        row = int((odd if odd.any() else gaps).argmax())
+        text = texts.iloc[row]
         return [empty_cells(name, int(gaps.sum()), row, text if isinstance(text, str) else "")]
 
     @staticmethod

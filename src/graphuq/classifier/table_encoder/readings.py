@@ -231,6 +231,13 @@ def remarks(
         words = [f"{text!r} ({_listed(f'{k} in {n}' for n, k in where.items())})"
                  for text, where in empty.items()]  # fmt: skip
         found.append(f"cells among numbers or dates that count as empty: {_listed(words)}")
+        if odd := [
+            name for text, where in empty.items() if not is_gap_word(text) for name in where
+        ]:
+            found.append(
+                f"if {odd[0]} holds codes, say so by kinds={{{odd[0]!r}: 'category'}} "
+                f"(--encode --kind {odd[0]}=category)"
+            )
     if bounds:
         found.append(f"bounds that count as numbers: {_listed(bounds)}")
     return found + doubts

@@ -2,9 +2,12 @@
 
 from collections.abc import Sequence
 
-from graphuq.errors import InvalidInput
+from graphuq.errors import MAX_MESSAGE, InvalidInput
+from graphuq.utils.written.gaps import is_gap_word
 
 DROP, ENCODE, IMPUTE, CORRECT = "--drop", "--encode", "--impute", ""
+CODES = "texts among numbers"
+ROOM = MAX_MESSAGE - 15  # characters of problem and remedy
 MENDS = {
     ENCODE: ("use encode=True", ENCODE),
     IMPUTE: ("use impute=True", IMPUTE),
@@ -17,6 +20,7 @@ ALONE = {
     DROP: "add --drop {0}, or say what it is: --id-column {0}, --kind {0}=category",
     ENCODE: "add --encode, or name it with --drop, --id-column, --label-column or --truth-column",
     IMPUTE: "fill them, or add --impute or --drop {0}",
+    CODES: "add --impute if they are gaps, or --encode --kind {0}=category if {0} holds codes",
 }
 """What to do about the only such column, at the command line."""
 
@@ -35,11 +39,15 @@ class RefusedColumn(InvalidInput):
         What the column holds, in a few words, such as "empty cells".
     mend : {"--drop", "--encode", "--impute", ""}
         Option that mends it, "" if only another file does.
+    how : str, default ""
+        Key of `ALONE`, if it is not the option.
     """
 
-    def __init__(self, column: str, problem: str, remedy: str, short: str, mend: str) -> None:
+    def __init__(
+        self, column: str, problem: str, remedy: str, short: str, mend: str, how: str = ""
+    ) -> None:
         super().__init__("X", f"column {column!r} {problem}", remedy)
-        self.column, self.short, self.mend = column, short, mend
+        self.column, self.short, self.mend, self.how = column, short, mend, how
 
     def __reduce__(self) -> tuple[type[InvalidInput], tuple[str, str, str]]:
         """Return the three parts of the error that another process raises."""
@@ -53,7 +61,8 @@ class RefusedColumns(InvalidInput):
         (first, *others), self.refused = refused, refused
         problem, remedy = first.problem, first.remedy
         if others:
-            problem, remedy = self._problems(), ", ".join(self._mends(0))
+            remedy = ", ".join(self._mends(0))
+            problem = self._problems(remedy)
         super().__init__("X", problem, remedy)
 
     def __reduce__(self) -> tuple[type[InvalidInput], tuple[str, str, str]]:
@@ -65,21 +74,31 @@ class RefusedColumns(InvalidInput):
         (first, *others), mends = self.refused, self._mends(1)
         if is_fitted:
             remedy = "correct the cells: the model was fitted to a table without such ones"
-            return InvalidInput("features", self._problems(), remedy)
+            return InvalidInput("features", self._problems(remedy), remedy)
         if not others:
-            remedy = ALONE.get(first.mend, first.remedy).format(quoted(first.column))
+            remedy = ALONE.get(first.how or first.mend, first.remedy).format(quoted(first.column))
             return InvalidInput("features", first.problem, remedy)
         options = " ".join(one for one in mends if one.startswith("--"))
         words = [f"add {options}"] if options else []
         words += [one for one in mends if not one.startswith("--")]
-        return InvalidInput("features", self._problems(), ", ".join(words))
+        remedy = ", ".join(words)
+        return InvalidInput("features", self._problems(remedy), remedy)
 
-    def _problems(self) -> str:
-        shorts = dict.fromkeys(one.short for one in self.refused)
-        return "; ".join(
-            f"{short} in {', '.join(repr(o.column) for o in self.refused if o.short == short)}"
-            for short in shorts
-        )
+    def _problems(self, remedy: str) -> str:
+        """Return what is wrong with all columns; as many as fit beside the remedy are named."""
+        for most in (len(self.refused), *range(8, 0, -1)):
+            problems = "; ".join(self._groups(most))
+            if len(problems) + len(remedy) < ROOM:
+                break
+        return problems
+
+    def _groups(self, most: int) -> list[str]:
+        found = []
+        for short in dict.fromkeys(one.short for one in self.refused):
+            names = [repr(one.column) for one in self.refused if one.short == short]
+            more = f" and {len(names) - most} more" if len(names) > most else ""
+            found.append(f"{short} in {', '.join(names[:most])}{more}")
+        return found
 
     def _mends(self, place: int) -> list[str]:
         """Return what to do in Python (0) or at the command line (1), once each."""
@@ -96,6 +115,12 @@ class RefusedColumns(InvalidInput):
 def empty_cells(column: str, n_cells: int, row: int, text: str = "") -> RefusedColumn:
     """Return the refusal of a column with empty cells, the first of which may hold a text."""
     cells = "cell" if n_cells == 1 else "cells"
+    if not is_gap_word(text):
+        problem = f"has {n_cells} {cells} without a number, such as {text[:20]!r} in row {row}"
+        remedy = (
+            f"use impute=True if they are gaps, or kinds={{{column!r}: 'category'}} if it has codes"
+        )
+        return RefusedColumn(column, problem, remedy, "empty cells", IMPUTE, CODES)
     what = f"{n_cells} {cells} without a value, such as {text.strip()[:20]!r} in row {row}"
     if not text.strip():
         what = f"{n_cells} empty {cells}, the first in row {row}"
