@@ -154,9 +154,8 @@ def without_most_labels(real: Real, path: Path) -> np.ndarray:
     labels = np.array([row[place].strip() for row in body])
     truth = np.where(np.isin(labels, ["NA", "?"]), "", labels)
     rng = np.random.default_rng(0)
-    kept = [
-        rng.permutation(np.flatnonzero(truth == name))[:PER_CLASS] for name in set(truth) - {""}
-    ]
+    names = sorted(set(truth) - {""})
+    kept = [rng.permutation(np.flatnonzero(truth == name))[:PER_CLASS] for name in names]
     for row in set(range(len(body))) - set(np.concatenate(kept).tolist()):
         body[row][place] = "" if truth[row] else body[row][place]
     with open(path, "w", encoding=dialect.encoding, newline="") as file:
