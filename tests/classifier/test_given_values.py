@@ -216,3 +216,18 @@ def test_small_weights_are_edges_in_every_container():
         dense, thin = (fitted(kind(weights), graph="precomputed") for kind in (np.asarray, SPARSE))
     assert dense.graph_.n_components == thin.graph_.n_components == 1
     np.testing.assert_allclose(dense.label_distributions_, thin.label_distributions_, atol=1e-8)
+
+
+@pytest.mark.parametrize("filled", [1.0, 0.4])
+def test_new_rows_may_have_another_container(filled):
+    rng = np.random.default_rng(1)
+    rows = np.where(rng.uniform(size=(N, 6)) < filled, rng.normal(size=(N, 6)), 0.0)
+    rows[:, 0] += 3 * CLASSES
+    new = rows[:5] + 0.1 * (rows[:5] != 0)
+    dense, thin = fitted(rows), fitted(SPARSE(rows))
+    for classifier in (dense, thin):
+        expected = classifier.predict_proba(new)
+        np.testing.assert_allclose(classifier.predict_proba(SPARSE(new)), expected, atol=1e-9)
+    if filled == 1:  # a sparse format of a full matrix changes no model
+        assert isinstance(thin.graph_.features, np.ndarray)
+        np.testing.assert_array_equal(dense.label_distributions_, thin.label_distributions_)

@@ -57,8 +57,8 @@ class GraphClassifier(
         such as ``"GaussianWeights(scale=1.25)"``.
     metric : {"euclidean", "cosine", "precomputed"}, optional
         Distance of two rows, by default that of the weights; "precomputed" takes the data as
-        distances. Then ``X`` holds the distances of all pairs or, sparse, of neighbours, and other
-        rows cannot be predicted.
+        distances. Then ``X`` holds the distances of all pairs or, sparse, of neighbours, or is the
+        pair (indices, distances) of a search, and other rows cannot be predicted.
     laplacian : {"symmetric", "unnormalized", "random-walk"}, default "symmetric"
         Laplacian of the graph.
     n_eigenpairs : int, "all" or "auto", default "auto"

@@ -14,9 +14,11 @@ from graphuq.graphs import Graph, Unweighted, from_adjacency, node_graph
 from graphuq.graphs.feature_space import FeatureSpace
 from graphuq.graphs.graph_objects import kind_of_graph
 from graphuq.graphs.inputs import check_kind, check_no_gaps, is_frame, is_polars
+from graphuq.graphs.neighbor_lists import is_neighbor_lists, matrix_of_lists
 from graphuq.graphs.node_graph import GRAPH
 
 TOLERANCE = 1e-5  # relative; single precision of the same features
+FULL = 2 / 3  # share of entries from which a sparse format takes more memory than an array
 
 
 def checked_rows(classifier: Any, graph: Any, X: Any) -> tuple[Any, Any, int]:
@@ -53,6 +55,8 @@ def checked_rows(classifier: Any, graph: Any, X: Any) -> tuple[Any, Any, int]:
     if made is not None:
         classifier.n_features_in_ = check_given_graph(made, None)
         return made, None, made.n_nodes
+    if isinstance(classifier.metric, str) and classifier.metric == "precomputed":
+        X = matrix_of_lists(X, "X") if is_neighbor_lists(X) else X
     require_rows(X, graph)
     rows: Any = _features(classifier, X, not is_given)  # the graph checks weights itself
     return graph, rows, rows.shape[0]
@@ -215,7 +219,7 @@ def _features(classifier: Any, X: Table, is_finite: bool = True) -> Any:
     check_kind(X, "X")
     if is_frame(X) or is_polars(X):
         check_no_gaps(X, "X")
-    return validate_data(
+    rows = validate_data(
         classifier,
         X,
         accept_sparse="csr",
@@ -223,6 +227,9 @@ def _features(classifier: Any, X: Table, is_finite: bool = True) -> Any:
         ensure_min_samples=2,
         ensure_all_finite=is_finite,
     )
+    # A full matrix in a sparse format takes more memory than an array, and has the same model.
+    is_full = sparse.issparse(rows) and rows.nnz >= FULL * rows.shape[0] * rows.shape[1]
+    return rows.toarray() if is_full else rows
 
 
 def require_rows(X: Table | None, graph: Any) -> None:

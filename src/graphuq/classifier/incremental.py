@@ -19,6 +19,10 @@ if TYPE_CHECKING:
     from graphuq.posterior.posterior import Posterior
     from graphuq.results.result import Result
 
+NOT_FITTED = (
+    "This %(name)s is not fitted; fit it with a label of at least two classes. Before any label "
+    "choose rows at random, or by the page of graphuq.label, which starts without labels."
+)
 Own = TypeVar("Own", bound="Incremental")
 
 
@@ -155,7 +159,7 @@ class Incremental:
         """
         from graphuq.acquisition.query import query, unlabelled
 
-        check_is_fitted(self)
+        check_is_fitted(self, msg=NOT_FITTED)
         hidden = self.withdrawn_
         if self._stored is not None:
             candidates = None if candidates is None else self._stored.nodes(candidates)

@@ -10,6 +10,7 @@ from graphuq.errors import GraphRepairWarning, require
 from graphuq.graphs.features import check_neighbor_count
 from graphuq.graphs.graph import Graph, make_graph
 from graphuq.graphs.inputs import MatrixLike, to_matrix
+from graphuq.graphs.neighbor_lists import is_neighbor_lists, matrix_of_lists
 from graphuq.graphs.pairs import NodePairs
 from graphuq.graphs.weights import Scale, WeightFunction, weight_function
 from graphuq.utils.user_warnings import warn_user
@@ -28,13 +29,15 @@ def from_distances(
     """Make a graph of nearest neighbours from their distances, by the weights of `knn_graph`.
 
     Such distances are ``adata.obsp["distances"]`` of scanpy, and what scikit-learn's
-    ``kneighbors_graph(mode="distance")`` and ``KNeighborsTransformer`` return.
+    ``kneighbors_graph(mode="distance")`` and ``KNeighborsTransformer`` return. Most searches return
+    a pair of arrays.
 
     Parameters
     ----------
-    distances : sparse matrix, shape (N, N)
+    distances : sparse matrix, shape (N, N), or tuple of two arrays, shape (N, K) each
         Row i stores the distances from node i to its neighbours, in any order. Stored zeros
-        are distances of coincident nodes; the diagonal is ignored.
+        are distances of coincident nodes; the diagonal is ignored. Or row numbers and distances of
+        the neighbours of each node, in either order, with −1 for a neighbour that was not found.
     n_neighbors : int, optional
         Number K of nearest stored neighbours to use, at most; all by default. The local scale of
         self-tuning weights is the distance to the last one that is used.
@@ -85,6 +88,8 @@ def graph_of_distances(
     argument: str,
 ) -> Graph:
     """Make the graph of `from_distances` with a weight function; see there."""
+    if is_neighbor_lists(distances):
+        distances = matrix_of_lists(distances, argument)
     stored = _checked(to_matrix(distances, argument, "give a sparse matrix"), argument)
     if n_neighbors is not None:
         check_neighbor_count(n_neighbors, stored.shape[0])

@@ -258,7 +258,7 @@ class FeatureSpace:
         return known[order], order
 
     def in_space(self, queries: MatrixLike) -> Features:
-        """Check new rows and scale them like the nodes.
+        """Check new rows, and store and scale them like the nodes.
 
         Raises
         ------
@@ -273,6 +273,10 @@ class FeatureSpace:
             f"{rows.shape[1]} features",
             f"give {width}, as many as the graph was made from",
         )
+        if sparse.issparse(self.features):
+            rows = sparse.csr_array(rows)
+        elif sparse.issparse(rows):
+            rows = sparse.csr_array(rows).toarray()
         return divide_by_scales(rows, self.weight)
 
     def _combination_weights(

@@ -12,6 +12,7 @@ from graphuq.graphs.feature_space import FeatureSpace
 from graphuq.graphs.features import between, check_neighbor_count, check_space, has_direction
 from graphuq.graphs.graph import Graph, make_graph
 from graphuq.graphs.inputs import Features, MatrixLike
+from graphuq.graphs.neighbor_lists import is_neighbor_lists
 from graphuq.graphs.neighbors import Neighbors, add_rows, nearest_neighbors
 from graphuq.graphs.pairs import NodePairs
 from graphuq.graphs.principal import Axes, main_axes
@@ -90,7 +91,7 @@ def knn_graph(
     weight = weight_function(weights, scale, metric)
     if symmetrize not in ("union", "average"):
         raise InvalidInput("symmetrize", f"{symmetrize!r} is unknown", "use 'union' or 'average'")
-    if weight.metric == "precomputed" and sparse.issparse(X):
+    if weight.metric == "precomputed" and (sparse.issparse(X) or is_neighbor_lists(X)):
         return graph_of_distances(X, n_neighbors, weight, symmetrize, "X")
     features = check_space(X, weight)
     check_neighbor_count(n_neighbors, features.shape[0])

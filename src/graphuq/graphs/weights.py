@@ -20,6 +20,10 @@ Scale: TypeAlias = SupportsFloat | Sequence[SupportsFloat]
 """Length scale of a weight function, or one per feature."""
 
 METRICS = ("euclidean", "cosine", "precomputed")
+OTHER_METRICS = {
+    "correlation": "; it is the cosine of X - X.mean(axis=1, keepdims=True)",
+    "l2": "; it is euclidean",
+}
 COSINE_ROUNDING = 1e-12  # largest negative cosine that counts as the rounding error of 0
 
 
@@ -48,7 +52,11 @@ class WeightFunction(Protocol):
 
 def _check_metric(metric: str) -> None:
     require(
-        metric in METRICS, "metric", f"{metric!r} is unknown", f"use one of {', '.join(METRICS)}"
+        metric in METRICS,
+        "metric",
+        f"{metric!r} is unknown",
+        f"use one of {', '.join(METRICS)}"
+        + (OTHER_METRICS.get(metric, "") if isinstance(metric, str) else ""),
     )
 
 
