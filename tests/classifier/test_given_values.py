@@ -231,3 +231,42 @@ def test_new_rows_may_have_another_container(filled):
     if filled == 1:  # a sparse format of a full matrix changes no model
         assert isinstance(thin.graph_.features, np.ndarray)
         np.testing.assert_array_equal(dense.label_distributions_, thin.label_distributions_)
+
+
+RAGGED = [[1], [2, 3]]
+ARGUMENTS = {
+    "sample_weight": [lambda: fitted(X).fit(X, Y, RAGGED * (N // 2))],
+    "rows": [lambda: fitted(X).add_labels(RAGGED, [0, 1])],
+    "y": [
+        lambda: fitted(X).score(X, RAGGED * (N // 2)),
+        lambda: fitted(X).score(X, Y[:-1]),
+        lambda: list(gq.LabelledKFold(2).split(X, RAGGED * (N // 2))),
+    ],
+    "X": [
+        lambda: fitted(RAGGED * (N // 2)),
+        lambda: fitted(X).predict([[1.0, 2.0, 3.0], [1.0]]),
+        lambda: fitted(pd.DataFrame(X, columns=["a", "a", "b"])),
+    ],
+    "class_proportions": [
+        lambda: fitted(X, class_proportions=RAGGED),
+        lambda: fitted(X, class_proportions=["a", "b"]),
+    ],
+    "candidates": [
+        lambda: fitted(X).query(3, candidates=RAGGED),
+        lambda: fitted(X).query(3, candidates=["a"]),
+        lambda: fitted(X).query(3, candidates=[20.5]),
+    ],
+    "missing_label": [
+        lambda: fitted(X, missing_label=[-1, -2]),
+        lambda: fitted(X, missing_label=np.array([-1])),
+        lambda: fitted(X, np.array(["a", "b"])[CLASSES], missing_label=b"?"),
+    ],
+    "source": [lambda: gq.graphs.from_edges([["a"], ["b"]], [["c"], ["d"]])],
+}
+
+
+@pytest.mark.parametrize("argument", ARGUMENTS)
+def test_values_of_another_form_are_refused_by_name(argument):
+    for call in ARGUMENTS[argument]:
+        with pytest.raises(InvalidInput, match=f"^{argument}: "):
+            call()

@@ -19,6 +19,7 @@ from graphuq.acquisition.v_optimality import VOptimality
 from graphuq.acquisition.variance_reduction import VarianceReduction
 from graphuq.errors import InvalidInput, require
 from graphuq.results.result import Result
+from graphuq.utils.checks import array_of, describe
 from graphuq.utils.expressions import built, is_expression
 
 RULES: dict[str, type] = {
@@ -142,7 +143,10 @@ def unlabelled(result: Result, candidates: Any = None) -> Int[np.ndarray, " M"]:
     """
     rows = np.arange(len(result.has_evidence))
     if candidates is not None:
-        rows = np.unique(np.asarray(candidates, dtype=np.int64))
+        given = array_of(candidates, "candidates", "give row numbers")
+        whole = given.ndim == 1 and (given.dtype.kind in "iu" or given.size == 0)
+        require(whole, "candidates", describe(given), "give row numbers")
+        rows = np.unique(given.astype(np.int64))
         outside = rows[(rows < 0) | (rows >= len(result.has_evidence))]
         require(
             len(outside) == 0,

@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from graphuq.classifier.labels import codes_among, label_array, split_labels
 from graphuq.classifier.types import Labels, Table
 from graphuq.errors import IncompatibleParts, InvalidInput, require
+from graphuq.utils.checks import array_of
 from graphuq.utils.concurrency import one_at_a_time
 from graphuq.utils.progress import Progress, reporting
 
@@ -92,7 +93,7 @@ class Incremental:
             "write them into the matrix of the fit, and fit again",
         )
         method = inference_of_update(self.inference, inference)
-        rows = np.atleast_1d(np.asarray(rows))
+        rows = np.atleast_1d(array_of(rows, "rows", "give row numbers"))
         values, given = split_labels(
             np.atleast_1d(label_array(labels, "labels")), self.missing_label, False, "labels"
         )

@@ -11,7 +11,7 @@ from sklearn.exceptions import DataConversionWarning
 
 from graphuq.classifier.types import Labels
 from graphuq.errors import InvalidInput, MissingLabelWarning, require, shortened
-from graphuq.utils.checks import refuse_zero_bytes
+from graphuq.utils.checks import array_of, describe, refuse_zero_bytes
 from graphuq.utils.user_warnings import warn_user
 
 # Class names, in lower case, that data files often use for "no label". A file turns the number
@@ -54,12 +54,7 @@ def label_array(y: Labels, argument: str = "y") -> np.ndarray:
     pandas = sys.modules.get("pandas")  # whoever has an object of pandas has imported it
     if pandas is not None and isinstance(dtype, pandas.api.extensions.ExtensionDtype):
         return np.asarray(y.astype(object))  # type: ignore[union-attr]
-    try:
-        values = np.asarray(y)
-    except ValueError:
-        raise InvalidInput(
-            argument, "rows of different lengths", "give one label a row, as text or integers"
-        ) from None
+    values = array_of(y, argument, "give one label a row, as text or integers")
     if not (isinstance(y, list | tuple) and values.ndim == 1):
         return values
     if values.dtype.kind == "U":
@@ -158,6 +153,12 @@ def split_labels(
         raise InvalidInput(
             argument, "requires y to be passed, but the target y is None", "give the known labels"
         )
+    require(
+        isinstance(missing_label, CLASS_TYPES) or _is_unknown(missing_label),
+        "missing_label",
+        describe(missing_label),
+        "give one value, such as -1 or '?'; others can be replaced by None in y",
+    )
     values = label_array(y, argument)
     if values.ndim == 2 and values.shape[1] == 1:
         warn_user(
@@ -344,7 +345,7 @@ def weights_of_rows(sample_weight: ArrayLike | None, n_rows: int) -> Float[np.nd
         return np.ones(n_rows)
     remedy = "give one number >= 0 a row"
     require(not np.ma.is_masked(sample_weight), "sample_weight", "masked values", remedy)
-    weights = np.asarray(sample_weight)
+    weights = array_of(sample_weight, "sample_weight", remedy)
     require(
         weights.shape == (n_rows,),
         "sample_weight",

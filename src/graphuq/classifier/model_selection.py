@@ -9,8 +9,9 @@ from numpy.typing import ArrayLike
 from sklearn.metrics import accuracy_score, get_scorer
 from sklearn.model_selection import BaseCrossValidator
 from sklearn.utils import _safe_indexing, check_random_state
+from sklearn.utils.validation import _num_samples
 
-from graphuq.classifier.labels import is_matrix, label_array, split_labels
+from graphuq.classifier.labels import is_matrix, label_array, shape_of, split_labels
 from graphuq.classifier.types import Labels, Table
 from graphuq.errors import UnlabelledScoreWarning, require
 from graphuq.utils.user_warnings import warn_user
@@ -214,7 +215,7 @@ def require_certain(y: Any) -> None:
     require(
         not is_matrix(y),
         "y",
-        f"shape {np.shape(y)}",
+        f"shape {shape_of(y)}",
         "give one label a row: soft labels serve a fit, and neither scores nor folds",
     )
 
@@ -270,6 +271,8 @@ def labelled_rows(
     """
     require_certain(y)
     values, given = split_labels(y, missing_label, needed=False)
+    n_rows = _num_samples(X)
+    require(len(values) == n_rows, "y", f"{len(values)} values", f"X has {n_rows} rows")
     rows = np.flatnonzero(given)
     if len(rows) == 0:
         warn_user(

@@ -1,6 +1,6 @@
 """Graph of weights that the user already has: a matrix, a graph object or a list of edges."""
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -147,6 +147,13 @@ def from_edges(
     if missing:
         side, row = ("source", "target")[missing[0] % 2], missing[0] // 2
         raise InvalidInput(side, f"no name in row {row}", "name both nodes of every edge")
+    strange = next((name for name in ends if not isinstance(name, Hashable)), None)
+    require(
+        strange is None,
+        "source",
+        f"a name of type {type(strange).__name__}",
+        "give texts, numbers or tuples as names",
+    )
     names = list(dict.fromkeys(ends)) if nodes is None else list(nodes)
     place = {name: index for index, name in enumerate(names)}
     require(len(place) == len(names), "nodes", "names repeat", "give each node a name of its own")

@@ -93,6 +93,10 @@ def check_kind(values: Any, argument: str) -> None:
             "give real numbers",
         )
         require(not np.ma.is_masked(values), argument, "masked values", "impute or drop them")
+        if isinstance(values, list | tuple):
+            lengths = {len(row) for row in values if isinstance(row, list | tuple)}
+            remedy = "give rows of equal length"
+            require(len(lengths) < 2, argument, f"rows of {sorted(lengths)[:3]} numbers", remedy)
         _refuse_text(values, argument)
 
 
@@ -176,6 +180,13 @@ def is_polars(values: Any) -> bool:
 def _check_columns(frame: Any, argument: str) -> None:
     """Raise `InvalidInput` for the first column of a DataFrame that does not hold numbers."""
     refuse_zero_bytes(frame.columns, argument)
+    twice = frame.columns[frame.columns.duplicated()]
+    require(
+        len(twice) == 0,
+        argument,
+        f"two columns with the name {twice[:1].tolist()}",
+        "give each column a name of its own",
+    )
     for name, column in frame.items():
         if column.dtype.kind in "biuf":
             continue

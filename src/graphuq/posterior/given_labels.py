@@ -9,7 +9,7 @@ from jaxtyping import Bool, Float, Int
 from graphuq.distributions import check_log_prob
 from graphuq.errors import IncompatibleParts, InvalidInput, require
 from graphuq.likelihoods import Likelihood
-from graphuq.utils.checks import describe
+from graphuq.utils.checks import array_of, describe
 
 
 def check_labels(
@@ -22,7 +22,7 @@ def check_labels(
     InvalidInput
         See `Posterior`.
     """
-    nodes = np.asarray(labelled)
+    nodes = array_of(labelled, "labelled", "give the indices of the labelled nodes")
     require(
         nodes.ndim == 1 and nodes.size > 0,
         "labelled",
@@ -44,7 +44,7 @@ def check_labels(
         "a node is labelled twice",
         "give each node once",
     )
-    values = np.asarray(labels)
+    values = array_of(labels, "labels", "give one label per labelled node")
     require(
         values.shape == nodes.shape,
         "labels",

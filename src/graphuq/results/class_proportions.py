@@ -14,6 +14,7 @@ from scipy.optimize import brentq
 from scipy.special import erf
 
 from graphuq.errors import require
+from graphuq.utils.checks import array_of
 
 if TYPE_CHECKING:
     from graphuq.results.result import Result
@@ -83,13 +84,15 @@ def checked_proportions(
     InvalidInput
         If there is not one share for each class, or they are not positive or do not add to one.
     """
-    shares = np.asarray(proportions, dtype=float)
+    remedy = "give one positive share for each class"
+    given = array_of(proportions, argument, remedy)
     require(
-        shares.shape == (n_classes,) and bool((shares > 0).all()),
+        given.shape == (n_classes,) and given.dtype.kind in "iuf" and bool((given > 0).all()),
         argument,
         f"{proportions!r} for {n_classes} classes",
-        "give one positive share for each class",
+        remedy,
     )
+    shares = given.astype(np.float64)
     require(
         abs(shares.sum() - 1) < 1e-6,
         argument,

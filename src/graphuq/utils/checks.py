@@ -51,6 +51,14 @@ def describe(value: object) -> str:
     return f"an object of type {name}"
 
 
+def array_of(values: Any, argument: str, remedy: str) -> np.ndarray:
+    """Return values as an array; raise `InvalidInput` if they are nested with unequal lengths."""
+    try:
+        return np.asarray(values)
+    except ValueError:
+        raise InvalidInput(argument, "nested lists of different lengths", remedy) from None
+
+
 def refuse_zero_bytes(names: Iterable[object], argument: str) -> None:
     """Raise `InvalidInput` for a text that ends with a zero byte, which arrays of texts drop."""
     for name in names:
