@@ -9,6 +9,7 @@ from graphuq.graphs.feature_space import FeatureSpace
 from graphuq.graphs.graph import Graph
 from graphuq.graphs.knn import grown_graph, knn_graph
 from graphuq.graphs.node_graph import node_graph
+from graphuq.graphs.pixels import pixel_graph
 from graphuq.graphs.structured import grid_graph, path_graph, ring_graph, small_world_graph
 from graphuq.graphs.weights import (
     Cosine,
@@ -38,6 +39,7 @@ __all__ = [
     "knn_graph",
     "node_graph",
     "path_graph",
+    "pixel_graph",
     "ring_graph",
     "small_world_graph",
     "with_features",
