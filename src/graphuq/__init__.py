@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from graphuq.classifier.classifier import GraphClassifier
     from graphuq.classifier.loading import load
     from graphuq.classifier.model_selection import LabelledKFold, LabelledScorer
+    from graphuq.classifier.place_folds import PlaceKFold
     from graphuq.classifier.regressor.regressor import GraphRegressor
     from graphuq.classifier.search import EvidenceSearch
     from graphuq.classifier.table_encoder import TableEncoder
@@ -114,6 +115,7 @@ _MODULE_OF = {
     "EvidenceSearch": "classifier.search",
     "TableEncoder": "classifier.table_encoder",
     "LabelledKFold": "classifier.model_selection",
+    "PlaceKFold": "classifier.place_folds",
     "LabelledScorer": "classifier.model_selection",
     "WithUnlabelled": "classifier.with_unlabelled",
     "EvidenceEstimate": "evidence.importance_sampling",
@@ -175,6 +177,7 @@ __all__ = [
     "LogNormal",
     "LogUniform",
     "NegativeBinomial",
+    "PlaceKFold",
     "Poisson",
     "Posterior",
     "PowerFunctions",
