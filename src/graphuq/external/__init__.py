@@ -1,5 +1,5 @@
 """Adapters to the data structures of other packages, none of which is imported here."""
 
-from graphuq.external import scanpy
+from graphuq.external import raster, scanpy
 
-__all__ = ["scanpy"]
+__all__ = ["raster", "scanpy"]

@@ -21,6 +21,7 @@ EXTRAS = {
     "parquet": ("pandas", "pyarrow"),
     "plots": ("matplotlib",),
     "progress": ("rich",),
+    "raster": ("rasterio", "jinja2", "matplotlib", "pandas", "PIL", "pyarrow"),
     "report": ("jinja2", "matplotlib", "pandas", "PIL"),
     "store": ("faiss", "pyarrow", "xarray", "h5netcdf", "h5py"),
     "tables": ("pandas",),
