@@ -13,4 +13,4 @@ def figures():
 @pytest.fixture(autouse=True)
 def leave_out_figures(request, monkeypatch):
     if "figures" not in request.fixturenames:
-        monkeypatch.setattr(drawn, "_both_themes", lambda picture: {"light": "", "dark": ""})
+        monkeypatch.setattr(drawn, "themed_pictures", lambda picture: {"light": "", "dark": ""})

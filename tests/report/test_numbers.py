@@ -36,7 +36,7 @@ def fitted():
 
 @pytest.fixture
 def no_figures(monkeypatch):
-    monkeypatch.setattr(figures, "_both_themes", lambda picture: {"light": "", "dark": ""})
+    monkeypatch.setattr(figures, "themed_pictures", lambda picture: {"light": "", "dark": ""})
 
 
 def test_the_page_has_the_numbers_of_the_regressor(fitted, tmp_path):

@@ -18,6 +18,7 @@ from graphuq.cli.classify import classify
 from graphuq.cli.datasets import datasets
 from graphuq.cli.demo import demo
 from graphuq.cli.label import label
+from graphuq.cli.map import map_command
 from graphuq.cli.own_parts import import_parts
 from graphuq.cli.predict import predict
 from graphuq.cli.regress import regress
@@ -90,6 +91,7 @@ app.command()(classify)
 app.command()(regress)
 app.command()(predict)
 app.command()(label)
+app.command("map")(map_command)
 app.command()(datasets)
 
 

@@ -55,10 +55,10 @@ def result_figures(
 
 def drawn_panels(draw: "Mapping[str, Callable[[Axes], Axes]]") -> dict[str, dict[str, str]]:
     """Return figures of one panel, each for a light and for a dark page."""
-    return {name: _both_themes(partial(_one_panel, part)) for name, part in draw.items()}
+    return {name: themed_pictures(partial(_one_panel, part)) for name, part in draw.items()}
 
 
-def _both_themes(picture: Callable[[], str]) -> dict[str, str]:
+def themed_pictures(picture: Callable[[], str]) -> dict[str, str]:
     """Draw a figure for a light and for a dark page, in the colours of that page."""
     import matplotlib
 
@@ -89,4 +89,4 @@ def chain_figures(result: Result, names: list[str]) -> dict[str, dict[str, str]]
         plots.plot_ess(result, axes=both)
         return embedded(figure)
 
-    return {"Trace": _both_themes(trace), "Effective sample size": _both_themes(ess)}
+    return {"Trace": themed_pictures(trace), "Effective sample size": themed_pictures(ess)}
