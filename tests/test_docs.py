@@ -48,6 +48,12 @@ def test_an_example_prints_what_the_guide_says(name, capsys):
         np.testing.assert_allclose(found, said, atol=0.05)
 
 
+def test_examples_of_scenes_run():
+    tried = doctest.testfile(str(ROOT / "docs" / "scenes.md"), module_relative=False)
+    assert tried.attempted > 0
+    assert tried.failed == 0
+
+
 @pytest.mark.parametrize("name", ["labelling_page.md"])
 def test_examples_of_a_page_run(name):
     pytest.importorskip("uvicorn", reason="pip install graphuq[label], to test the page")

@@ -59,6 +59,7 @@ CLAIMS = {
     "data/numbers_as_labels.py": lambda names: (
         names["error"] < names["error_process"] and 0.8 < names["inside"] < 0.97
     ),
+    "data/scene.py": lambda names: names["right"].mean() > 0.9,
     "data/single_cells.py": lambda names: names["accuracy"] > 0.85,
     "data/texts.py": lambda names: min(names["right"].values()) > 0.85,
     "first_steps/how_it_works.py": lambda names: (

@@ -109,6 +109,7 @@ features = {
     "parquet": lambda: gq.results.write_table(None, "answers.parquet"),
     "plots": lambda: gq.plots.plot_certainty(result),
     "progress": lambda: gq.GraphClassifier(progress=True).fit(X, y),
+    "raster": lambda: gq.external.raster.read_scene("scene.tif"),
     "report": lambda: gq.write_report(result, "report.html"),
     "store": lambda: gq.GraphClassifier(store="store").fit("rows.npy", {}),
     "tables": result.to_dataframe,
