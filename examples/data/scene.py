@@ -33,8 +33,8 @@ print(f"{right.mean():.0%} of the pixels right, from {len(labelled)} labels")
 print(gq.results.block_weights(classifier.result_))
 
 # %%
-# The probability is low at the borders of fields, and in fields that look like two crops. The pixels
-# to label next (triangles) are there, and do not repeat each other.
+# The probability is low at the borders of fields, and in fields that look like two crops. The
+# pixels to label next (triangles) are there, and do not repeat each other.
 probability = classifier.label_distributions_.max(axis=1)
 next_ones = gq.acquisition.query(classifier.result_, 10)
 pictures = (
@@ -50,6 +50,6 @@ for ax, (title, values, colors) in zip(axes.ravel(), pictures, strict=True):
     ax.set_title(title, fontsize=10)
     ax.set_axis_off()
 for ax, nodes, mark in ((axes[0, 0], labelled, "o"), (axes[1, 1], next_ones, "^")):
-    ax.scatter(places[nodes, 1], places[nodes, 0], 30, "white", mark, edgecolors="black")
+    ax.scatter(*places[nodes].T[::-1], s=30, c="white", marker=mark, edgecolors="black")
 figure.suptitle(f"{right.mean():.0%} of the pixels right, from {len(labelled)} labels", fontsize=10)
 plt.show()
