@@ -1,6 +1,9 @@
 """The scripts of the report in a real browser, offline; skipped in words without one."""
 
+import base64
+import csv
 import shutil
+from importlib import resources
 
 import numpy as np
 import pytest
@@ -245,6 +248,27 @@ def test_map_and_table_are_linked(opened, report):
     assert opened.locator("#details h3").inner_text() == name
     assert opened.locator("#details canvas.picture").count() == 1
     assert name in opened.locator("#announced").inner_text()
+
+
+@pytest.mark.parametrize(
+    "name", ["=1+1", "-2+3", "@a", "'=1", "-1.5", "+1e3", "plain", "'a'", "a,b"]
+)
+def test_a_name_in_a_downloaded_table_is_no_formula(opened, name):
+    """The script of the page writes what `marked` of Python returns."""
+    from graphuq.utils.spreadsheets import marked
+
+    script = (resources.files("graphuq") / "web" / "nodes.js").read_text(encoding="utf-8")
+    address = "data:text/javascript;base64," + base64.b64encode(script.encode()).decode()
+    opened.goto("about:blank")
+    line = opened.evaluate(
+        """async ([address, name]) => {
+        const { csvOf } = await import(address);
+        const top = [{ name, probability: 1 }, { name: "b", probability: 0 }];
+        return csvOf({ id: () => name, top: () => top, name: () => "", given: () => 0 }, [0]); }""",
+        [address, name],
+    )
+    row = next(csv.reader(line.splitlines()[1:]))
+    assert row[:2] == [marked(name), marked(name)]
 
 
 def test_what_to_label_next_is_copied_and_downloaded(opened, report):

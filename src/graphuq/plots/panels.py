@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 else:
     ManyAxes = Any
 
+LONG_NAMES = 44  # letters of two names, above which they are written smaller
+
 AxesArray = Shaped[np.ndarray, " P"]
 """A one-dimensional array of matplotlib ``Axes``, one for each panel."""
 
@@ -164,6 +166,9 @@ def show_label_mean_ticks(ax: "Axes", names: Sequence[str]) -> None:
     first, *_, last = ax.get_xticklabels()
     first.set_horizontalalignment("left")
     last.set_horizontalalignment("right")
+    if sum(map(len, names)) > LONG_NAMES:
+        first.set_fontsize("small")
+        last.set_fontsize("small")
 
 
 def functional_words(name: str, names: Sequence[str]) -> str:
