@@ -136,6 +136,17 @@ def as_dense(features):
     return features.toarray() if sparse.issparse(features) else np.asarray(features)
 
 
+def test_other_columns_are_shown_beside_a_text(mixed):
+    columns = pd.read_csv(mixed).columns.drop("body").tolist()
+    items = read_source(mixed, Columns(text="body"), None).items
+    shown = items.shown(0)
+    assert shown["kind"] == "text"
+    assert [name for name, _ in shown["fields"]] == columns
+    assert read_source(mixed, Columns(text="body", label=columns[0]), None).items.beside.names == (
+        columns[1:]
+    )
+
+
 def test_the_same_command_goes_on(label, csv):
     label(csv, "--text-column", "body")
     page, _, labels = label(csv, "--text-column", "body", "--class", "neither")

@@ -15,7 +15,7 @@ GROUPS = [
     "x",
     "a_name_of_one_hundred_characters_" * 2 + "that_is_as_long_as_the_page_allows",
 ]
-WIDTHS = (1300, 400)
+WIDTHS = (1300, pytest.param(400, marks=pytest.mark.slow))
 
 
 @pytest.fixture
@@ -105,6 +105,7 @@ def test_a_class_is_found_by_typing(open_page, tab):
     assert saved(page, 2)[row] == "elm 3"
 
 
+@pytest.mark.slow
 def test_few_classes_have_no_filter(open_page, tab):
     page = open_page(GROUPS)
     start(tab, page)
@@ -152,6 +153,7 @@ def test_all_columns_of_a_row_are_shown_with_their_names(open_page, tab, width):
     assert tab.text_content("#hits .snippet") == "the text 27"
 
 
+@pytest.mark.slow
 def test_values_in_small_views_have_names(open_page, tab):
     page = open_page(GROUPS[:2], items=pd.DataFrame({"height": np.arange(120), "mass": 7}))
     start(tab, page)
@@ -211,6 +213,7 @@ def test_undo_after_a_skip_brings_the_item_back(open_page, tab):
     assert page.session.store.labels() == {}
 
 
+@pytest.mark.slow
 def test_two_tabs_with_one_name_show_different_items(open_page, browser):
     page = open_page(GROUPS)
     context = browser.new_context()
@@ -225,6 +228,7 @@ def test_two_tabs_with_one_name_show_different_items(open_page, browser):
     context.close()
 
 
+@pytest.mark.slow
 def test_a_page_that_is_loaded_again_goes_on(open_page, tab):
     page = open_page(GROUPS)
     start(tab, page)
