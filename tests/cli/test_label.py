@@ -142,8 +142,9 @@ def test_other_columns_are_shown_beside_a_text(mixed):
     shown = items.shown(0)
     assert shown["kind"] == "text"
     assert [name for name, _ in shown["fields"]] == columns
-    assert read_source(mixed, Columns(text="body", label=columns[0]), None).items.beside.names == (
-        columns[1:]
+    assert (
+        read_source(mixed, Columns(text="body", label=columns[0]), None).items.beside.names
+        == (columns[1:])
     )
 
 

@@ -4,6 +4,7 @@ import contextlib
 import os
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,7 +12,7 @@ from graphuq.errors import StorageError
 from graphuq.utils.files import check_writable, sync_folder
 from graphuq.utils.gate import require_file
 
-MAX_REPLACED = 20  # how often a file may be another one than the one that was just opened
+REPLACED_S = 20.0  # in which a file must once be the same that was just opened
 
 
 class SharedFile:
@@ -60,7 +61,8 @@ class SharedFile:
     def locked(self) -> Iterator[None]:
         """Hold the file that has the name, for this thread of this process."""
         with self._mutex:
-            for _ in range(MAX_REPLACED):
+            until = time.monotonic() + REPLACED_S
+            while time.monotonic() < until:
                 if self.is_closed:
                     raise StorageError(f"'{self.path}' is closed; open it again to write labels")
                 with _lock(self._file):
