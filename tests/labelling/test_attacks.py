@@ -375,11 +375,16 @@ BODIES = {
 }
 
 
-@pytest.mark.parametrize("act", ["label", "skip", "wish"])
-@pytest.mark.parametrize("name", BODIES)
+UNUSABLE = [
+    (name, act)
+    for name, body in BODIES.items()
+    for act in ("label", "skip", "wish")
+    if act == "label" or b'"rows": [5]' not in body  # to skip or wish needs no more than rows
+]
+
+
+@pytest.mark.parametrize(("name", "act"), UNUSABLE)
 def test_unusable_bodies_are_refused_with_a_reason(page, name, act):
-    if act != "label" and b'"rows": [5]' in BODIES[name]:
-        pytest.skip("the rows can be used")
     answer = request(page, "POST", f"/api/{act}", BODIES[name])
     assert is_safe(answer) == 400
     assert ";" in json.loads(answer[2])["error"]
