@@ -19,7 +19,6 @@ from graphuq.plots.panels import class_colors
 from graphuq.results.average_parts import block_weights
 from graphuq.results.label_numbers import most_uncertain
 from graphuq.results.table import margins
-from graphuq.utils.csv_files import without_formulas
 from graphuq.utils.extras import require_extra
 from graphuq.utils.output_folder import atomic_folder, output_folder
 from graphuq.utils.progress import Progress
@@ -108,7 +107,8 @@ def write_maps(
 def maps_into(fitted: FittedScene, folder: Path, progress: Progress | None = None) -> Overview:
     """Write the maps of a scene into a folder."""
     require_extra("raster")
-    require_extra("tables")
+    from graphuq.utils.csv_files import without_formulas
+
     scene, n_classes = fitted.scene, len(fitted.classes)
     maker = _OverviewMaker(fitted)
     bins = np.zeros(scene.shape, dtype=np.uint16)  # of the margin of each pixel
