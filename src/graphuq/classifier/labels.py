@@ -13,14 +13,13 @@ from graphuq.classifier.types import Labels
 from graphuq.errors import InvalidInput, MissingLabelWarning, require, shortened
 from graphuq.utils.checks import array_of, describe, refuse_zero_bytes
 from graphuq.utils.user_warnings import warn_user
+from graphuq.utils.written.gaps import GAP_WORDS
 
 # Class names, in lower case, that data files often use for "no label". A file turns the number
 # −1, which means unlabelled in scikit-learn, into text.
-PLACEHOLDERS = frozenset(
-    {"?", "??", "-", "--", ".", "na", "n/a", "#n/a", "nan", "<na>", "none", "null", "nil"}
-    | {"missing", "unknown", "unk", "undefined", "unspecified", "unassigned", "not assigned"}
-    | {"unlabelled", "unlabeled", "no label", "not available", "tbd", "todo", "-1", "-1.0"}
-)
+PLACEHOLDERS = GAP_WORDS | {
+    "unassigned", "not assigned", "unlabelled", "unlabeled", "no label", "-1", "-1.0"
+}  # fmt: skip
 
 CLASS_TYPES = (str, bool, int, float, np.bool_, np.integer, np.floating)
 NO_CLASSES = {"c": "complex numbers", "m": "time differences", "M": "dates", "S": "bytes",

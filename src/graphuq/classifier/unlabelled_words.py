@@ -6,7 +6,9 @@ from graphuq.classifier.labels import PLACEHOLDERS
 from graphuq.errors import MissingLabelWarning
 from graphuq.utils.user_warnings import warn_user
 
-AMBIGUOUS = {"-1", "-1.0", "none", "nil", "undefined", "unspecified"}  # classes in many files
+AMBIGUOUS = {
+    "-1", "-1.0", "none", "nil", "undefined", "unspecified", "no answer", "not applicable"
+}  # classes in many files  # fmt: skip
 UNLABELLED = PLACEHOLDERS - AMBIGUOUS
 
 

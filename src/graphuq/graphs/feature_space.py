@@ -122,9 +122,7 @@ class FeatureSpace:
         if self.neighbors is not None:
             stored["neighbors"] = (("node", "neighbor"), self.neighbors)
         if self.axes is not None:
-            stored["axes_centre"] = ("feature", self.axes.centre)
-            stored["axes_directions"] = (("feature", "axis"), self.axes.directions)
-            stored["axes_variances"] = ("axis", self.axes.variances)
+            stored = stored.assign(self.axes.to_arrays())
         return stored.assign_attrs(
             weight=to_json(self.weight, "weights"),
             n_neighbors=self.n_neighbors,
@@ -152,7 +150,6 @@ class FeatureSpace:
             arrays = tuple(stored[name].to_numpy() for name in names)
             features = sparse.csr_array(arrays, shape=shape)
         radius = float(stored.attrs["radius"])
-        axes = [stored[f"axes_{n}"].to_numpy() for n in Axes._fields if f"axes_{n}" in stored]
         kind = FeatureSpace if stored.attrs["makes_edges"] else NodeFeatures
         return kind(
             features=features,
@@ -162,7 +159,7 @@ class FeatureSpace:
             complete=bool(stored.attrs["complete"]),
             radius=None if radius < 0 else radius,
             neighbors=stored["neighbors"].to_numpy() if "neighbors" in stored else None,
-            axes=Axes(*axes) if axes else None,
+            axes=Axes.from_arrays(stored),
         )
 
     def rows_of_nodes(self, n_nodes: int) -> Features | None:

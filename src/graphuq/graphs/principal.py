@@ -71,6 +71,17 @@ class Axes(NamedTuple):
     directions: Float[np.ndarray, "d r"]
     variances: Float[np.ndarray, " r"]
 
+    def to_arrays(self) -> dict[str, Any]:
+        """Return variables of a file, of which `from_arrays` makes the axes again."""
+        dims: tuple[Any, ...] = ("feature", ("feature", "axis"), "axis")
+        return {f"axes_{n}": (dims[i], self[i]) for i, n in enumerate(self._fields)}
+
+    @staticmethod
+    def from_arrays(stored: Any) -> "Axes | None":
+        """Return the axes in a file, or None if there are none."""
+        found = [stored[f"axes_{n}"].to_numpy() for n in Axes._fields if f"axes_{n}" in stored]
+        return Axes(*found) if found else None
+
     def scores(self, rows: Any) -> Float[np.ndarray, "N r"]:
         """Return the scores of rows with these axes."""
         scores = np.empty((rows.shape[0], self.directions.shape[1]))

@@ -75,8 +75,8 @@ class FittedScene:
         """Return the probabilities of the pixels of a tile.
 
         A node has its own. Any other pixel has the weighted mean of those of the nodes to which it
-        is joined: the nearest ones, and those of the most similar spectra. That is a hundred times
-        as fast as `GraphClassifier.predict_proba`, which averages fields.
+        is joined: the nearest ones, and those of the most similar spectra. That is quicker than
+        `GraphClassifier.predict_proba`, which averages fields.
         """
         values, mask, wide = self.scene.around(tile, MARGIN)
         inner = _inner(tile, wide)

@@ -107,7 +107,7 @@ def write_maps(
 def maps_into(fitted: FittedScene, folder: Path, progress: Progress | None = None) -> Overview:
     """Write the maps of a scene into a folder."""
     require_extra("raster")
-    from graphuq.utils.csv_files import without_formulas
+    from graphuq.utils.spreadsheets import without_formulas
 
     scene, n_classes = fitted.scene, len(fitted.classes)
     maker = _OverviewMaker(fitted)
