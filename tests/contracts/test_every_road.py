@@ -88,7 +88,8 @@ def test_save_load_and_predict(fitted, tmp_path):
     assert (fitted.predict(new) == NAMES[:7]).mean() > 0.8
     script = (
         f"import sys; sys.path.insert(0, {str(EXAMPLES)!r}); import graphuq as gq;"
-        f"print(gq.load({str(tmp_path / 'own.nc')!r}).result_.posterior.prior)"
+        f"own = ['own_graph', 'own_prior', 'own_likelihood'];"
+        f"print(gq.load({str(tmp_path / 'own.nc')!r}, own).result_.posterior.prior)"
     )
     run_alone = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
     assert run_alone.stdout.strip() == repr(fitted.result_.posterior.prior), run_alone.stderr
