@@ -22,6 +22,7 @@ MODULES = {
     "graphuq.cli": "command_line",
     "graphuq.datasets": "datasets",
     "graphuq.errors": "errors",
+    "graphuq.external.raster": "raster",
     "graphuq.external.scanpy": "external",
     "graphuq.graphs": "graphs",
     "graphuq.inference": "inference",

@@ -13,7 +13,8 @@ import graphuq as gq
 
 pytest.importorskip("uvicorn", reason="pip install graphuq[label], to test the page")
 from graphuq.labelling import connections
-from graphuq.labelling.guard import HEADERS, path_of
+from graphuq.labelling.address import path_of
+from graphuq.labelling.guard import HEADERS
 from graphuq.utils.spreadsheets import FORMULA, marked, unmarked
 
 HOSTILE = "<script>alert(1)</script>"

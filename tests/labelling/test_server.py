@@ -17,8 +17,8 @@ from graphuq.labelling.store import LabelStore
 pytest.importorskip("starlette.testclient", reason="pip install graphuq[dev], to test the page")
 from starlette.testclient import TestClient
 
+from graphuq.labelling.address import path_of
 from graphuq.labelling.application import application
-from graphuq.labelling.guard import path_of
 
 TOKEN = "secret-token"
 ORIGIN = "http://127.0.0.1:8000"

@@ -212,7 +212,7 @@ def test_figures_of_a_report_stay_outside_pyplot(drawn):
 def test_plots_name_the_classes(fitted):
     result, names = fitted[0].result_, ("upper", "lower")
     ax = gq.plots.plot_certainty(result, names, ax=gq.plots.panels()[1][0])
-    assert [tick.get_text() for tick in ax.get_xticklabels()][::4] == ["−1: upper", "+1: lower"]
+    assert [tick.get_text() for tick in ax.get_xticklabels()][::4] == ["−1\nupper", "+1\nlower"]
     ax = gq.plots.plot_embedding(result, names, ax=gq.plots.panels()[1][0])
     bar = ax.collections[0].colorbar.ax
     assert [tick.get_text() for tick in bar.get_yticklabels()][::4] == ["−1: upper", "+1: lower"]

@@ -299,7 +299,6 @@ TABLES = {
     "dates": lambda: nested(
         ["a", "b", "label"], X0, pd.date_range("2020", periods=40), hostile.LABELS
     ),
-    "numbers as text": lambda: nested(["a", "b", "label"], X0, X1.astype(str), hostile.LABELS),
     "lists": lambda: nested(["a", "b", "label"], X0, [[x] for x in X1], hostile.LABELS),
     "records": lambda: nested(["a", "b", "label"], X0, [{"x": x} for x in X1], hostile.LABELS),
     "bytes": lambda: nested(["a", "b", "label"], X0, [b"1"] * 40, hostile.LABELS),
@@ -337,7 +336,6 @@ CSV_TEXTS = {
     "a formula": "a,label\n1,left\n=1+1,right\n3,\n",
     "zero byte": "a,label\n1,left\n\x00,right\n3,\n",
     "no label column": "a,b\n1,2\n3,4\n",
-    "semicolons": "a;label\n1;left\n2;right\n3;\n",
     "all the same class": "a,label\n1,left\n2,left\n3,\n",
     "nobody is labelled": "a,label\n1,\n2,\n3,\n",
     "only labels": "label\nleft\nright\n\n",

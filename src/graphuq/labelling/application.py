@@ -18,8 +18,9 @@ from starlette.routing import Route
 from starlette.types import ASGIApp
 
 from graphuq.errors import GraphuqError, GraphuqWarning, InvalidInput, require
+from graphuq.labelling.address import path_of
 from graphuq.labelling.cards import labels_of, predictions_of
-from graphuq.labelling.guard import Guard, path_of
+from graphuq.labelling.guard import Guard
 from graphuq.labelling.json_requests import error_answer, json_answer, object_of
 from graphuq.labelling.session import Session
 from graphuq.labelling.store import check_name

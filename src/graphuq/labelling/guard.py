@@ -1,6 +1,5 @@
 """Checks of every request, and headers of every response, of a page for one machine."""
 
-import hashlib
 import hmac
 import re
 from urllib.parse import parse_qs
@@ -9,8 +8,9 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import PlainTextResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from graphuq.labelling.address import COOKIE, path_of
+
 HOST = re.compile(r"(127\.0\.0\.1|localhost|\[::1\])(:[0-9]{1,5})?")
-COOKIE = "graphuq"
 MAX_BODY = 1_000_000  # bytes of a request
 
 POLICY = "; ".join(
@@ -119,11 +119,6 @@ class Guard:
         cookies = ";".join(headers.getlist("cookie")).split(";")
         pairs = [cookie.strip().partition("=") for cookie in cookies]
         return any(name == COOKIE and self._knows(value) for name, _, value in pairs)
-
-
-def path_of(token: str) -> str:
-    """Return the path below which a page is, which tells nothing of its token."""
-    return f"/{hashlib.sha256(b'path ' + token.encode()).hexdigest()[:32]}"
 
 
 def host_is_local(headers: Headers) -> bool:

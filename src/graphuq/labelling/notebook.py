@@ -6,7 +6,7 @@ from importlib.resources import files
 from typing import Any
 
 from graphuq.errors import require
-from graphuq.labelling.guard import COOKIE, path_of
+from graphuq.labelling.address import COOKIE, path_of
 from graphuq.labelling.local_server import ADDRESS
 from graphuq.utils.extras import require_extra
 from graphuq.utils.html import bundled
