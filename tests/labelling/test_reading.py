@@ -56,7 +56,7 @@ def test_names_of_classes_are_whole(open_page, tab, width):
         .map(e => e.textContent)"""
     assert tab.eval_on_selector_all("#classes .name", hidden) == []
     assert set(keys(tab)) == set(GROUPS)
-    assert tab.evaluate("document.documentElement.scrollWidth") == width
+    tab.wait_for_function("w => document.documentElement.scrollWidth === w", arg=width)
 
 
 @pytest.mark.parametrize("width", WIDTHS)
@@ -146,7 +146,7 @@ def test_all_columns_of_a_row_are_shown_with_their_names(open_page, tab, width):
     assert tab.locator("#item dt").all_text_contents() == wide.columns.tolist()
     shown = tab.locator("#item dd").all_text_contents()
     assert shown == [str(value) for value in wide.iloc[row]]
-    assert tab.evaluate("document.documentElement.scrollWidth") == width
+    tab.wait_for_function("w => document.documentElement.scrollWidth === w", arg=width)
     tab.keyboard.press("/")
     tab.keyboard.type("1027")  # the second column of row 27
     tab.wait_for_selector("#hits li")
