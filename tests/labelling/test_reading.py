@@ -56,7 +56,12 @@ def test_names_of_classes_are_whole(open_page, tab, width):
         .map(e => e.textContent)"""
     assert tab.eval_on_selector_all("#classes .name", hidden) == []
     assert set(keys(tab)) == set(GROUPS)
-    tab.wait_for_function("w => document.documentElement.scrollWidth === w", arg=width)
+    guesses = set()
+    for _ in range(12):  # the guess may be the class with the long name, which "Why" names too
+        guesses.add(tab.text_content("#accept b"))
+        assert tab.evaluate("document.documentElement.scrollWidth") == width
+        press(tab, "s")
+    assert GROUPS[-1] in guesses
 
 
 @pytest.mark.parametrize("width", WIDTHS)
