@@ -1,6 +1,7 @@
 """Fixtures of all tests: strict JAX, small graphs, and the folder of real data."""
 
 import os
+import shutil
 from collections import Counter
 from pathlib import Path
 
@@ -15,6 +16,24 @@ import graphuq as gq
 jax.config.update("jax_numpy_rank_promotion", "raise")
 
 DATA = Path(os.environ.get("GRAPHUQ_DATA", Path(__file__).parents[2] / "shared" / "data"))
+
+
+@pytest.fixture(scope="module")
+def browser():
+    """Headless Chromium: the one of the system, or the one that Playwright installed."""
+    sync_api = pytest.importorskip(
+        "playwright.sync_api", reason="pip install playwright, to test pages in a browser"
+    )
+    with sync_api.sync_playwright() as playwright:
+        found = shutil.which("chromium") or shutil.which("google-chrome")
+        try:
+            opened = playwright.chromium.launch(
+                executable_path=found, args=["--no-sandbox", "--disable-gpu"]
+            )
+        except sync_api.Error as error:
+            pytest.skip(f"no browser: run `playwright install chromium` ({error.message[:80]})")
+        yield opened
+        opened.close()
 
 
 @pytest.fixture(scope="session", autouse=True)

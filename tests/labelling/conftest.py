@@ -1,7 +1,5 @@
 """Items, a store of labels, and a browser for the tests of labelling."""
 
-import shutil
-
 import pytest
 
 from graphuq.labelling.items import TextItems
@@ -18,24 +16,6 @@ def store(tmp_path, items):
     opened = LabelStore(tmp_path / "labels.jsonl", items)
     yield opened
     opened.close()
-
-
-@pytest.fixture(scope="module")
-def browser():
-    """Headless Chromium: the one of the system, or the one that Playwright installed."""
-    sync_api = pytest.importorskip(
-        "playwright.sync_api", reason="pip install playwright, to test pages in a browser"
-    )
-    with sync_api.sync_playwright() as playwright:
-        found = shutil.which("chromium") or shutil.which("google-chrome")
-        try:
-            opened = playwright.chromium.launch(
-                executable_path=found, args=["--no-sandbox", "--disable-gpu"]
-            )
-        except sync_api.Error as error:
-            pytest.skip(f"no browser: run `playwright install chromium` ({error.message[:80]})")
-        yield opened
-        opened.close()
 
 
 @pytest.fixture

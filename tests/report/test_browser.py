@@ -2,7 +2,6 @@
 
 import base64
 import csv
-import shutil
 from importlib import resources
 
 import numpy as np
@@ -26,24 +25,6 @@ const map = createMap(document.getElementById("map"), {{ x, y, color, emphasis: 
 }});
 Object.assign(window, {{ map, seen, x, y, n, color, inPolygon }});
 </script></html>"""
-
-
-@pytest.fixture(scope="module")
-def browser():
-    """Headless Chromium: the one of the system, or the one that Playwright installed."""
-    sync_api = pytest.importorskip(
-        "playwright.sync_api", reason="pip install playwright, to test pages in a browser"
-    )
-    with sync_api.sync_playwright() as playwright:
-        found = shutil.which("chromium") or shutil.which("google-chrome")
-        try:
-            opened = playwright.chromium.launch(
-                executable_path=found, args=["--no-sandbox", "--disable-gpu"]
-            )
-        except sync_api.Error as error:
-            pytest.skip(f"no browser: run `playwright install chromium` ({error.message[:80]})")
-        yield opened
-        opened.close()
 
 
 @pytest.fixture

@@ -1,6 +1,6 @@
 """Cross-validation and scores for partly labelled data: only labelled rows are held out."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -22,6 +22,17 @@ REMEDY = (
     "to cross-validate, pass cv=graphuq.LabelledKFold(), which holds out labelled rows only and "
     "leaves every other row in the graph"
 )
+
+
+def hiding(
+    y: Labels, folds: Iterable[Int[np.ndarray, " H"]]
+) -> Iterator[tuple[np.ndarray, Int[np.ndarray, " H"]]]:
+    """Yield labels with None at the rows of each fold, and these rows."""
+    values = label_array(y).astype(object)
+    for rows in folds:
+        hidden = values.copy()
+        hidden[rows] = None
+        yield hidden, rows
 
 
 class LabelledKFold(BaseCrossValidator):
@@ -163,11 +174,7 @@ class LabelledKFold(BaseCrossValidator):
         >>> bool(np.mean(accuracy) > 0.9)
         True
         """
-        values = label_array(y).astype(object)
-        for test in self._iter_test_indices(y=y):
-            hidden = values.copy()
-            hidden[test] = None
-            yield hidden, test
+        yield from hiding(y, self._iter_test_indices(y=y))
 
     def _iter_test_indices(
         self, X: Table | None = None, y: Labels = None, groups: object = None

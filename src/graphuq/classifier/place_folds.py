@@ -7,8 +7,8 @@ import numpy as np
 from jaxtyping import Float, Int
 from sklearn.utils import check_random_state
 
-from graphuq.classifier.labels import label_array, split_labels
-from graphuq.classifier.model_selection import require_certain
+from graphuq.classifier.labels import split_labels
+from graphuq.classifier.model_selection import hiding, require_certain
 from graphuq.classifier.types import Labels, Table
 from graphuq.errors import UnlabelledScoreWarning, require
 from graphuq.utils.user_warnings import warn_user
@@ -138,11 +138,7 @@ class PlaceKFold:
         test : numpy.ndarray
             Labelled rows.
         """
-        values = label_array(y).astype(object)
-        for _, test in self.split(self.places, y):
-            hidden = values.copy()
-            hidden[test] = None
-            yield hidden, test
+        yield from hiding(y, (test for _, test in self.split(self.places, y)))
 
     def _folds(self, y: Labels) -> tuple[np.ndarray, Int[np.ndarray, " N"]]:
         """Return which rows are labelled, and the fold of each row; −1 if its square has none."""
