@@ -20,7 +20,14 @@ from graphuq.inference.draws import Draws
 from graphuq.inference.model_average import component_gaussians, components, likeliest_component
 from graphuq.inference.model_average.component_gaussians import ComponentGaussians
 from graphuq.inference.model_average.components import Components
-from graphuq.inference.model_average.likely_components import fits_of, likely_components, stratified
+from graphuq.inference.model_average.likely_components import (
+    _fitted,
+    _left,
+    fits_of,
+    likely_components,
+    stratified,
+)
+from graphuq.inference.nested_answer import fit_by_size
 from graphuq.models import Average, Labels, Likeliest, Mixture, Term, auto, likeliest
 from graphuq.results.approximation_error import error_by_draws
 from graphuq.results.diagnostics import node_rows
@@ -263,3 +270,40 @@ def test_the_default_averages_with_150_labels_and_not_beyond_the_limit(monkeypat
     assert not classifier.result_.posterior.is_weighted
     assert classifier.result_.posterior.likelihood.random_labels
     assert classifier.result_.diagnostics.converged
+
+
+def test_a_component_is_not_left_out_because_its_first_sweeps_start_far_away():
+    """Of many classes, sites of a weak field are no start for a strong one."""
+    rng, n_classes = np.random.default_rng(0), 20
+    classes = np.repeat(np.arange(n_classes), 12)
+    features = 1.5 * rng.normal(size=(n_classes, 4))[classes]
+    features += 0.35 * rng.normal(size=features.shape)
+    graph = gq.graphs.knn_graph(features, 20)
+    weak, strong = Term(0.3, gq.priors.Matern(0.5, 2.0)), Term(10.0, gq.priors.Matern(0.3, 3.0))
+    labelled = np.flatnonzero(np.arange(len(classes)) % 12 < 6)
+    target = gq.Posterior(
+        gq.laplacian_spectrum(graph, n_eigenpairs=60),
+        Mixture([weak, strong], gq.Categorical([0.5, 0.5])),
+        gq.likelihoods.Probit(1.0, n_classes, random_labels=True),
+        labelled,
+        classes[labelled],
+    )
+    given = Components.of(target)
+    settings = given.codes, n_classes, given.noise_std
+    expected = [fit_by_size(given.factor(m), *settings, 100, 1e-3).log_evidence for m in (0, 1)]
+    first = fit_by_size(given.factor(0), *settings, 100, 1e-3)
+    early = fit_by_size(given.factor(1), *settings, 3, 1e-3, first)
+    assert early.log_evidence < expected[0] - 50 < expected[1] - 200  # as far as it may mislead
+    nothing, blocks = [None, None], np.array(["graph", "graph"])
+    _, logs = _fitted(given, nothing, blocks, np.array([0, 1]), 1e-3, 0.0)
+    assert logs[1] == pytest.approx(expected[1] + given.log_prior[1], abs=0.01)
+    np.testing.assert_array_equal(likely_components(target).given.numbers, [1])
+
+
+def test_the_likeliest_component_of_a_block_is_kept_while_more_labels_may_bring_it_ahead():
+    logs = np.array([0.0, -6.0, -8.0, -12.0, -14.0, -20.0, -np.inf])
+    blocks = np.array(["a", "a", "a", "b", "b", "b", "c"])
+    kept = _left(logs, blocks, behind=7.0, reach=6.0)
+    np.testing.assert_array_equal(kept, [0, 1, 3])  # one within 7, and the best of a block in 13
+    np.testing.assert_array_equal(_left(logs, blocks, 7.0, 8.0), [0, 1, 3, 4])
+    np.testing.assert_array_equal(_left(logs, blocks, 7.0, 0.0), [0, 1])

@@ -119,7 +119,7 @@ def test_leads_at_nodes_are_those_of_the_matrix(few_near):
     factor, labels, found = few_near
     loadings = factor[::4] + 0.1
     own = Leads.of(labels, found.weights, found.shifts, factor @ found.white_mean.T, NOISE)
-    fields = found.covariance.with_leads(own, factor).at(loadings)
+    fields = found.covariance.with_leads(own, factor, len(loadings)).at(loadings)
     top = (loadings @ found.white_mean.T).argmax(axis=1)
     fields.apart(top)
     leads = fields.leads()

@@ -15,13 +15,12 @@ from graphuq.graphs.weights import WeightFunction, feature_scales
 from graphuq.utils.checks import require_integer
 
 MAX_COMPONENTS = 100  # components that are kept
-MAX_WIDTH = 500  # features up to which all components are computed, without approximation
+EXACT_WIDTH = 1_000  # features up to which components are those of the covariance, to rounding
 CONSTANT = 1e-20  # variance, relative to the mean square, up to which a feature is constant
 SMALLEST = 1e-6  # variance, relative to the largest, below which a component is rounding error
 MANY_FEATURES = 100  # more than these have neighbours by their main components
 MAIN_COMPONENTS = 50  # of which neighbours are found; as scanpy has for genes
 MAX_ROWS = 20_000  # rows from which the main components are found
-EXACT_WIDTH = 1_000  # features up to which they are those of the covariance, to rounding errors
 
 
 class Principal(NamedTuple):
@@ -176,10 +175,10 @@ def principal_components(
 
     Notes
     -----
-    With more than 500 features they are approximate (Halko, Martinsson & Tropp 2011).
+    With more than 1,000 features they are approximate (Halko, Martinsson & Tropp 2011).
     """
     matrix: Any = check_features(features, "features")
-    if matrix.shape[1] > MAX_WIDTH:
+    if matrix.shape[1] > EXACT_WIDTH:
         return _approximate(matrix, standardised, centred)
     axes = principal_axes(_moments(matrix, centred), standardised=standardised)
     return Principal(_with_signs(axes.scores(matrix)), axes.variances)

@@ -112,7 +112,9 @@ class ClassCovariance(NamedTuple):
         """Return the covariances of the K fields at nodes, given their loadings."""
         return FieldsAt(self, loadings)
 
-    def with_leads(self, leads: Leads, factor: Float[np.ndarray, "J r"]) -> "ClassCovariance":
+    def with_leads(
+        self, leads: Leads, factor: Float[np.ndarray, "J r"], n_rows: int
+    ) -> "ClassCovariance":
         """Return the same with the leads of the labels, which `FieldsAt.leads` needs."""
         return self._replace(leads=leads)
 

@@ -44,9 +44,14 @@ class DenseCovariance(NamedTuple):
         root = np.linalg.cholesky(self.matrix)
         return np.asarray((rng.normal(size=(n, len(root))) @ root.T).reshape(n, self.n_classes, -1))
 
-    def with_leads(self, leads: Leads, factor: Float[np.ndarray, "J r"]) -> "DenseCovariance":
-        """Return the same with the leads of the labels, whose loadings are the factor."""
-        return self._replace(at_labels=LabelLeads.of(self.blocks, leads, factor))
+    def with_leads(
+        self, leads: Leads, factor: Float[np.ndarray, "J r"], n_rows: int
+    ) -> "DenseCovariance":
+        """Return the same with the leads of the labels, for so many nodes in all.
+
+        The factor has the loadings of the labels.
+        """
+        return self._replace(at_labels=LabelLeads.of(self.blocks, leads, factor, n_rows))
 
     def at(self, loadings: Float[np.ndarray, "B r"]) -> "DenseFieldsAt":
         """Return the covariances of the K fields at nodes, given their loadings."""

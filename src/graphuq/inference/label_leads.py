@@ -67,52 +67,64 @@ class LeadsAt(NamedTuple):
 
 
 class LabelLeads(NamedTuple):
-    """Leads of all labels, and their covariance with the white coordinates.
+    """Leads of the labels under a covariance matrix of the white coordinates.
 
     Attributes
     ----------
+    blocks : numpy.ndarray, shape (K, r, K, r)
+        The matrix by classes.
     leads : Leads
-    variance : numpy.ndarray, shape (J, K)
-    directions : numpy.ndarray, shape (J, K, r)
-        Covariance of ``x_t − x_k`` and the lead over class k, where t is the class of the label
-        and x_k are the coordinates of class k. A row l of loadings has ``l · direction``.
     factor : numpy.ndarray, shape (J, r)
         F, the loadings of the labels.
+    every : LeadCovariances or None
+        Those of all labels; None if each call of `at` computes those that it needs.
     """
 
+    blocks: Float[np.ndarray, "K r K r"]
     leads: Leads
-    variance: Float[np.ndarray, "J K"]
-    directions: Float[np.ndarray, "J K r"]
     factor: Float[np.ndarray, "J r"]
+    every: "LeadCovariances | None" = None
 
     @staticmethod
     def of(
-        blocks: Float[np.ndarray, "K r K r"], leads: Leads, factor: Float[np.ndarray, "J r"]
+        blocks: Float[np.ndarray, "K r K r"],
+        leads: Leads,
+        factor: Float[np.ndarray, "J r"],
+        n_rows: int,
     ) -> "LabelLeads | None":
-        """Return them for a covariance matrix by classes, or None if they are too many numbers."""
+        """Return them for a number of nodes, or None if they are too many numbers.
+
+        Covariances of all labels, in O(J (K r)²) operations, are computed for many nodes only.
+        """
         n_labels, r = factor.shape
-        n_classes, rows, own = len(blocks), np.arange(n_labels), leads.codes
-        if n_labels * n_classes * r > MAX_NUMBERS:
+        if n_labels * len(blocks) * r > MAX_NUMBERS:
             return None
-        share = leads.precision / leads.precision.sum(axis=1, keepdims=True)
+        found = LabelLeads(blocks, leads, factor)
+        many = n_rows >= n_labels
+        return found._replace(every=found.covariances(np.arange(n_labels))) if many else found
+
+    def covariances(self, labels: Int[np.ndarray, " j"]) -> "LeadCovariances":
+        """Return covariances of the leads of some labels."""
+        factor, own = self.factor[labels], self.leads.codes[labels]
+        (n_labels, r), n_classes, rows = factor.shape, len(self.blocks), np.arange(len(labels))
+        precision = self.leads.precision[labels]
+        share = precision / precision.sum(axis=1, keepdims=True)
+        shared = (share[:, :, None] * factor[:, None]).reshape(n_labels, -1)
         # Covariances of the coordinates of class k with v, and with the fields of the label.
         with_v = np.zeros((n_classes, n_labels, r))
         with_own_class, of_top = np.empty_like(with_v), np.empty_like(with_v)
         for k in range(n_classes):
-            for other in range(n_classes):
-                found = factor @ blocks[other, :, k]  # Cov(u_other(j), x_k)
-                with_v[k] += share[:, other, None] * found
-                if other == k:
-                    with_own_class[k] = found
+            of_class = np.ascontiguousarray(self.blocks[:, :, k])
+            with_v[k] = shared @ of_class.reshape(-1, r)
+            with_own_class[k] = factor @ of_class[k]
             top = own == k
-            for other in range(n_classes):
-                of_top[other, top] = factor[top] @ blocks[other, :, k]  # Cov(u_other(j), x_t)
+            of_top[:, top] = factor[top] @ of_class  # Cov(u_other(j), x_t)
         directions = with_v[own, rows] - of_top - with_v + with_own_class
         field = np.einsum("jr,kjr->jk", factor, with_own_class)
         between = np.einsum("jr,kjr->jk", factor, with_v)  # Cov(u_k(j), v)
-        of_v = (share * between).sum(axis=1) + 1 / leads.precision.sum(axis=1)
+        of_v = (share * between).sum(axis=1) + 1 / precision.sum(axis=1)
         variance = of_v[:, None] + field - 2 * between
-        return LabelLeads(leads, variance, np.swapaxes(directions, 0, 1), factor)
+        return LeadCovariances(variance, np.swapaxes(directions, 0, 1))
 
     def at(self, loadings: Float[np.ndarray, "B r"], top: Int[np.ndarray, " B"]) -> LeadsAt:
         """Return the leads at the label of class t that is nearest to each node.
@@ -128,8 +140,26 @@ class LabelLeads(NamedTuple):
             if len(labels):
                 tells = (loadings[at] @ self.factor[labels].T) ** 2 / lengths[labels]
                 label[at], known[at] = labels[tells.argmax(axis=1)], True
-        covariance = np.einsum("br,bkr->bk", loadings, self.directions[label])
+        used, place = np.unique(label, return_inverse=True)
+        found = self.covariances(used) if self.every is None else self.every
+        place = place if self.every is None else label
+        covariance = np.einsum("br,bkr->bk", loadings, found.directions[place])
         covariance[~known] = np.nan
         own = self.leads
         sites = own.mean[label], own.precision[label], own.shift[label]
-        return LeadsAt(covariance, self.variance[label], *sites, own.noise_std)
+        return LeadsAt(covariance, found.variance[place], *sites, own.noise_std)
+
+
+class LeadCovariances(NamedTuple):
+    """How the leads of some labels vary, and with the white coordinates.
+
+    Attributes
+    ----------
+    variance : numpy.ndarray, shape (j, K)
+    directions : numpy.ndarray, shape (j, K, r)
+        Covariance of ``x_t − x_k`` and the lead over class k, where t is the class of the label
+        and x_k are the coordinates of class k. A row l of loadings has ``l · direction``.
+    """
+
+    variance: Float[np.ndarray, "j K"]
+    directions: Float[np.ndarray, "j K r"]

@@ -108,15 +108,16 @@ def fit_low_rank_sites(
     """
     n_labels, r = factor.shape
     if r > n_labels:  # the labels see J of the r directions; the others keep their prior
-        turn, seen = qr(factor.T)
         settings = labels, n_classes, noise_std, max_sweeps, tolerance, start, progress
-        turned = fit_low_rank_sites(np.ascontiguousarray(seen[:n_labels].T), *settings)
-        back, unseen = turn[:, :n_labels].T, turn[:, n_labels:].T
-        return turned._replace(
-            white_mean=turned.white_mean @ back,
-            roots=np.stack([np.vstack([root @ back, unseen]) for root in turned.roots]),
-            common=turned.common @ back,
-        )
+        with single_threaded_blas():
+            turn, seen = qr(factor.T)
+            turned = fit_low_rank_sites(np.ascontiguousarray(seen[:n_labels].T), *settings)
+            back, unseen = turn[:, :n_labels].T, turn[:, n_labels:].T
+            return turned._replace(
+                white_mean=turned.white_mean @ back,
+                roots=np.stack([np.vstack([root @ back, unseen]) for root in turned.roots]),
+                common=turned.common @ back,
+            )
     with single_threaded_blas(), ThreadPoolExecutor(os.cpu_count()) as pool:
         run: Map = pool.map if n_labels > FEW_LABELS else map
 

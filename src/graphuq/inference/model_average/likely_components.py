@@ -2,7 +2,9 @@
 
 With many labels few components have any weight, and some labels tell which. The evidence of the
 first labels of all components is compared, then that of twice as many, and so on. A component that
-is far behind is left out.
+is far behind is left out. What n more labels add to the difference of two blocks has a deviation of
+about √n nats. So the likeliest components of a block are kept until they are behind by more than
+that, too.
 """
 
 from collections.abc import Iterator
@@ -30,8 +32,10 @@ MANY_LABELS = 100  # more labels than this: only likely components are fitted to
 N_CHECKED = 30  # labels that tell which components are out of the question
 N_FIRST = 60  # labels that are compared next
 BEHIND = 7.0  # log weight behind the largest, from which a component is left out
+OF_BLOCK = 3.0  # the same behind the largest of a block that is behind others
 FAR_BEHIND = 10.0  # the same, given N_CHECKED labels
-N_TRIED, SLACK = 3, 2.0  # sweeps after which an evidence is known to this error, in nats
+N_TRIED, SLACK = 3, 2.0  # sweeps, and what more of them may add to the evidence, in nats, beyond
+# what the last few added
 KEPT = "_screened"  # name under which a posterior keeps what was found
 ENOUGH_LABELS = 480  # labels that tell the likeliest component
 ENOUGH_OF_MANY = 240  # the same for many classes, each of which tells the range again
@@ -64,12 +68,17 @@ def likely_components(posterior: Posterior, enough: int | None = None) -> Likely
     logs = found.log_weights
     order = stratified(given.codes)[:enough]
     given = given.at(order, slice(None))
+    prior: Any = posterior.prior
+    of_number = np.array(prior.blocks)
     n_all, n_labels = len(given.codes), min(N_FIRST, len(given.codes))
+    sites: list[Any] = [None] * len(logs)
     while True:
         tolerance = TOLERANCE if n_labels == n_all else ROUGH_TOLERANCE
-        sites, logs = _fitted(given.at(slice(n_labels), slice(None)), np.argsort(-logs), tolerance)
+        blocks, reach = of_number[given.numbers], float(np.sqrt(n_all - n_labels))
+        few = given.at(slice(n_labels), slice(None))
+        sites, logs = _fitted(few, sites, blocks, np.argsort(-logs), tolerance, reach)
         require_any(logs)
-        kept = np.flatnonzero(logs >= logs.max() - BEHIND)
+        kept = _left(logs, blocks, BEHIND, reach)
         given, logs, sites = given.at(slice(None), kept), logs[kept], [sites[m] for m in kept]
         if n_labels == n_all:
             return LikelyComponents(given, sites, logs, order)
@@ -189,40 +198,77 @@ def _near(posterior: Posterior) -> tuple[Components, Screened]:
     found = screened(posterior) if kept is None else kept
     if found.fits is not None:
         return given, found
-    near = found.log_weights >= found.log_weights.max() - FAR_BEHIND
-    return given.at(slice(None), near), Screened(found.log_weights[near], found.numbers[near], None)
+    prior: Any = posterior.prior
+    blocks, n_more = np.array(prior.blocks)[given.numbers], len(posterior.labels) - N_CHECKED
+    near = _left(found.log_weights, blocks, FAR_BEHIND, float(np.sqrt(n_more)))
+    given = given.at(slice(None), near)
+    return given, Screened(found.log_weights[near], given.numbers, None)
+
+
+def _left(
+    logs: Float[np.ndarray, " M"], blocks: Any, behind: float, reach: float
+) -> Int[np.ndarray, " m"]:
+    """Return places of the components that are left.
+
+    They are those that are not far behind the likeliest, and the likeliest of each block that is
+    in reach.
+    """
+    least = logs.max() - behind
+    kept = logs >= least
+    for block in np.unique(blocks):
+        own = blocks == block
+        kept |= own & (logs >= max(logs[own].max() - OF_BLOCK, least - reach))
+    return np.flatnonzero(kept)
 
 
 def _fitted(
-    some: Components, order: Int[np.ndarray, " M"], tolerance: float
+    some: Components,
+    earlier: list[Any],
+    blocks: Any,
+    order: Int[np.ndarray, " M"],
+    tolerance: float,
+    reach: float,
 ) -> tuple[list[Any], Float[np.ndarray, " M"]]:
     """Return the sites of the components, and log weights: −inf for those far behind.
 
-    Each starts from the sites of the likeliest one before it. The evidence is stationary in the
-    sites, so that a few sweeps give it to a few nats. Components in reach are then fitted.
+    Each starts from the sites of the likeliest one of its block before it, or from its own given
+    earlier labels, or those of another block. Sweeps end where those to come are not expected to
+    bring the component into reach, as they add less and less to its evidence.
     """
+    sites: list[Any] = [None] * len(order)
+    logs = np.full(len(order), -np.inf)
+    for m in order.tolist():
+        own = np.where(blocks == blocks[m], logs, -np.inf)
+        start = sites[own.argmax()] or earlier[m] or sites[logs.argmax()]
+        least = logs.max() - BEHIND
+        bar = min(least, max(own.max() - OF_BLOCK, least - reach))
+        found = _in_reach(some, m, tolerance, start, bar)
+        if found is not None and found.converged:
+            sites[m], logs[m] = found, float(some.log_prior[m]) + found.log_evidence
+    return sites, logs
+
+
+def _in_reach(some: Components, m: int, tolerance: float, start: Any, bar: float) -> Any:
+    """Return the sites of a component, or None if its log weight is not expected to reach a bar."""
     from graphuq.inference.nested_answer import fit_by_size
 
-    sites: list[Any] = [None] * len(order)
-    logs, best = np.full(len(order), -np.inf), None
-    for m in order.tolist():
-        factor, found = some.factor(m), None if best is None else sites[best]
-        for n_sweeps in (MAX_SWEEPS,) if best is None else (N_TRIED, MAX_SWEEPS):
-            settings = some.codes, some.n_classes, some.noise_std, n_sweeps, tolerance, found
-            try:
-                found = fit_by_size(factor, *settings)
-            except np.linalg.LinAlgError:
-                found = None
-                break
-            weight = float(some.log_prior[m]) + found.log_evidence
-            if found.converged or not weight >= logs.max() - BEHIND - SLACK:
-                break
-        else:
-            continue
-        if found is not None and found.converged:
-            sites[m], logs[m] = found, weight
-            best = m if best is None or weight > logs[best] else best
-    return sites, logs
+    factor, before, found, n_sweeps = some.factor(m), -np.inf, start, 0
+    model = some.codes, some.n_classes, some.noise_std
+    while n_sweeps < MAX_SWEEPS:
+        is_sure = before >= bar
+        tried = MAX_SWEEPS - n_sweeps if is_sure else N_TRIED
+        try:
+            found = fit_by_size(factor, *model, tried, tolerance, found)
+        except np.linalg.LinAlgError:
+            return None
+        n_sweeps += found.n_sweeps
+        weight = float(some.log_prior[m]) + found.log_evidence
+        if found.converged or is_sure:
+            return found
+        if weight + 2 * abs(weight - before) + SLACK < bar:
+            return None
+        before = weight
+    return found
 
 
 def stratified(codes: Int[np.ndarray, " J"]) -> Int[np.ndarray, " J"]:

@@ -48,7 +48,8 @@ def gaussian_summaries(
     weights, scales = (np.ones(1), np.zeros(1)) if link is None else link
     found = NodeSummaries(*np.zeros((4, len(rows.scale), n_classes)))
     if answer.leads is not None:
-        covariance = covariance.with_leads(answer.leads, np.asarray(field.field.factor))
+        factor = np.asarray(field.field.factor)
+        covariance = covariance.with_leads(answer.leads, factor, len(rows.scale))
 
     def fill(part: slice) -> None:
         loadings, std = conditional_distribution(field.field, rows[part])
