@@ -10,6 +10,7 @@ from sklearn.neighbors import KNeighborsTransformer, kneighbors_graph, radius_ne
 from sklearn.pipeline import make_pipeline
 
 import graphuq as gq
+from graph_stand_ins import Tensor, dgl, geometric
 from graphuq.errors import (
     DisconnectedGraphWarning,
     GraphRepairWarning,
@@ -28,41 +29,10 @@ MATRIX = np.array([[0, 1, 3, 0], [1, 0, 2, 0], [3, 2, 0, 4], [0, 0, 4, 0]], dtyp
 X = np.random.default_rng(3).normal(size=(80, 3))
 
 
-class Tensor:
-    """What graphuq uses of a tensor of torch."""
-
-    def __init__(self, values):
-        self.values = np.asarray(values)
-
-    def detach(self):
-        return self
-
-    def cpu(self):
-        return self
-
-    def numpy(self):
-        return self.values
-
-
 def network(kind=networkx.Graph):
     graph = kind()
     graph.add_weighted_edges_from(zip(SOURCE, TARGET, WEIGHT, strict=True))
     return graph
-
-
-def geometric(source, target, **attributes):
-    return SimpleNamespace(edge_index=Tensor([source, target]), num_nodes=4, **attributes)
-
-
-def dgl(source, target, edata, ntypes=("n",)):
-    return SimpleNamespace(
-        edges=lambda: (Tensor(source), Tensor(target)),
-        num_nodes=lambda: 4,
-        edata=edata,
-        ndata={},
-        ntypes=ntypes,
-        etypes=["e"],
-    )
 
 
 CODES = np.array([[ord(name) - ord("a") for name in ends] for ends in (SOURCE, TARGET)])
@@ -76,9 +46,12 @@ def dense(graph):
 
 OBJECTS = {
     "networkx": (network(), True),
-    "edge_weight": (geometric(*BOTH, edge_weight=TWICE), False),
-    "edge_attr": (geometric(*BOTH, edge_attr=Tensor(np.c_[WEIGHT * 2]), node_types=["n"]), False),
-    "dgl": (dgl(*BOTH, {"weight": TWICE}), False),
+    "edge_weight": (geometric(*BOTH, 4, edge_weight=TWICE), False),
+    "edge_attr": (
+        geometric(*BOTH, 4, edge_attr=Tensor(np.c_[WEIGHT * 2]), node_types=["n"]),
+        False,
+    ),
+    "dgl": (dgl(*BOTH, 4, {"weight": TWICE}), False),
 }
 
 
@@ -112,8 +85,8 @@ def test_igraph():
     "graph",
     [
         network(networkx.DiGraph),
-        geometric(*CODES, edge_weight=Tensor(WEIGHT)),
-        dgl(*CODES, {"weight": Tensor(WEIGHT)}),
+        geometric(*CODES, 4, edge_weight=Tensor(WEIGHT)),
+        dgl(*CODES, 4, {"weight": Tensor(WEIGHT)}),
     ],
     ids=["networkx", "geometric", "dgl"],
 )
@@ -156,13 +129,19 @@ def test_every_sparse_format(form, dtype):
 
 
 BAD = {
-    "types": (geometric(*BOTH, node_types=["u", "v"]), "nodes of several types; .*to_homogeneous"),
+    "types": (
+        geometric(*BOTH, 4, node_types=["u", "v"]),
+        "nodes of several types; .*to_homogeneous",
+    ),
     "no edges": (SimpleNamespace(edge_index=None, num_nodes=4), "no edge_index; set data.edge_ind"),
     "columns": (
-        geometric(*BOTH, edge_attr=Tensor(np.ones((8, 2)))),
+        geometric(*BOTH, 4, edge_attr=Tensor(np.ones((8, 2)))),
         r"shape \(8, 2\).*weight=None",
     ),
-    "dgl types": (dgl(*BOTH, {}, ("u", "v")), "nodes of types .'u', 'v'.*dgl.to_homogeneous"),
+    "dgl types": (
+        dgl(*BOTH, 4, {}, None, ("u", "v")),
+        "nodes of types .'u', 'v'.*dgl.to_homogeneous",
+    ),
     "text": (
         networkx.Graph([(0, 1, {"weight": "strong"})]),
         "'weight' is not numeric .*weight=None",

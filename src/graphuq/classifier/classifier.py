@@ -40,10 +40,11 @@ class GraphClassifier(
     graph : {"knn", "complete", "precomputed"}, GraphBuilder, graph or graphs, default "knn"
         Graph of all rows; "precomputed" takes the data as weights of edges. Then ``X`` is an (N, N)
         matrix of weights, dense or sparse, a `Graph`, or a graph of NetworkX, igraph, PyTorch
-        Geometric or DGL; see `graphuq.graphs.from_adjacency`. Such a graph, or a sparse matrix of
-        weights, may also be the parameter itself: the X of `fit` is then the features of its
-        nodes, or None, and the evidence weighs graph and features (docs/nodes.md). A `Graph` that
-        was made from features takes these, or None. Parameters that build a graph are then refused.
+        Geometric, DGL or AnnData; see `graphuq.graphs.from_adjacency`. Such a graph, or a sparse
+        matrix of weights, may also be the parameter itself: the X of `fit` is then the features of
+        its nodes, or None, and the evidence weighs graph and features (docs/nodes.md). Nodes whose
+        names are the index of X, or of y without X, take its order. A `Graph` that was made from
+        features takes these, or None. Parameters that build a graph are then refused.
         A list of graphs, or a dict of names and graphs, are several graphs on the same nodes.
         `graphuq.graphs.Epsilon` or another builder, or its text ``"Epsilon(radius=0.4)"``, makes
         its own graph of X.
@@ -238,6 +239,8 @@ class GraphClassifier(
             If scales of features differ by a factor of more than 100.
         MissingLabelWarning
             If most rows have a class such as "?" or "unknown".
+        GraphuqWarning
+            If X is None, and a graph of another library has features of its nodes.
         """
         with paused_collection():
             from graphuq.classifier.fitting import fit_classifier  # imports JAX

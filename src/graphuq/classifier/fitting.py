@@ -46,7 +46,7 @@ def fit_classifier(
     require_no_fork()
     word, model, inference = check_options(classifier)  # before any work
     require_same_order(X, y)
-    graph, X, n_rows = checked_rows(classifier, word, X)
+    graph, X, n_rows = checked_rows(classifier, word, X, y)
     given = training_labels(
         labels_of_names(y, graph), n_rows, classifier.missing_label, sample_weight,
         classifier.max_classes,

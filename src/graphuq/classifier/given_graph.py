@@ -8,20 +8,24 @@ from scipy import sparse
 from sklearn.utils.validation import _num_samples, validate_data
 
 from graphuq.classifier.feature_scales import warn_of_unequal_scales
+from graphuq.classifier.node_order import (
+    in_order_of_rows,
+    same_order,
+    warn_of_unused_attributes,
+)
 from graphuq.classifier.types import Table
 from graphuq.errors import require
 from graphuq.graphs import Graph, Unweighted, from_adjacency, node_graph
 from graphuq.graphs.feature_space import FeatureSpace
 from graphuq.graphs.graph_objects import kind_of_graph
-from graphuq.graphs.inputs import check_kind, check_no_gaps, is_frame, is_polars
+from graphuq.graphs.inputs import check_kind, check_no_gaps, dense_if_full, is_frame, is_polars
 from graphuq.graphs.neighbor_lists import is_neighbor_lists, matrix_of_lists
 from graphuq.graphs.node_graph import GRAPH
 
 TOLERANCE = 1e-5  # relative; single precision of the same features
-FULL = 2 / 3  # share of entries from which a sparse format takes more memory than an array
 
 
-def checked_rows(classifier: Any, graph: Any, X: Any) -> tuple[Any, Any, int]:
+def checked_rows(classifier: Any, graph: Any, X: Any, y: Any) -> tuple[Any, Any, int]:
     """Return the word, builder or `Graph` to fit, X, and the number of nodes.
 
     Sets ``n_features_in_`` of the classifier, as scikit-learn's validation does.
@@ -32,16 +36,24 @@ def checked_rows(classifier: Any, graph: Any, X: Any) -> tuple[Any, Any, int]:
     graph : str, GraphBuilder or Graph
         Its parameter ``graph``.
     X : array_like, sparse matrix, graph object or None
+    y : array_like or mapping
+        Labels, whose names of rows may say in which order the nodes are.
 
     Raises
     ------
     InvalidInput
-        If X or a parameter does not fit the graph.
+        If X or a parameter does not fit the graph, or names of rows are not those of its nodes.
+
+    Warns
+    -----
+    GraphuqWarning
+        If a graph of another library has features of its nodes, and X is None.
 
     Notes
     -----
     A graph that was not made from features takes X as features of its nodes; see `node_graph`.
     """
+    graph = in_order_of_rows(graph, X, y)
     if isinstance(graph, Graph):
         names = ("n_neighbors", "weights", "metric")
         construction = {name: getattr(classifier, name) for name in names}
@@ -49,10 +61,14 @@ def checked_rows(classifier: Any, graph: Any, X: Any) -> tuple[Any, Any, int]:
         if X is not None and (graph.feature_space is None or graph.others):
             graph = _beside_features(classifier, graph, X)
         classifier.n_features_in_ = check_given_graph(graph, X)
+        if X is None:
+            warn_of_unused_attributes(classifier.graph)
         return graph, X, graph.n_nodes
     is_given = isinstance(graph, str) and graph == "precomputed"
     made = graph_of(X) if is_given else None
     if made is not None:
+        same_order(made, y)
+        warn_of_unused_attributes(X)
         classifier.n_features_in_ = check_given_graph(made, None)
         return made, None, made.n_nodes
     if isinstance(classifier.metric, str) and classifier.metric == "precomputed":
@@ -227,9 +243,7 @@ def _features(classifier: Any, X: Table, is_finite: bool = True) -> Any:
         ensure_min_samples=2,
         ensure_all_finite=is_finite,
     )
-    # A full matrix in a sparse format takes more memory than an array, and has the same model.
-    is_full = sparse.issparse(rows) and rows.nnz >= FULL * rows.shape[0] * rows.shape[1]
-    return rows.toarray() if is_full else rows
+    return dense_if_full(rows)
 
 
 def require_rows(X: Table | None, graph: Any) -> None:

@@ -29,8 +29,9 @@ def from_adjacency(
     ----------
     adjacency : sparse matrix or array, array_like of shape (N, N), or graph object
         Symmetric weights >= 0; SciPy's sparse formats stay sparse. Or a graph of NetworkX,
-        igraph, PyTorch Geometric (``Data``) or DGL, with its nodes in its own order. Weights of
-        parallel edges are added. Names of nodes are kept in ``Graph.names``.
+        igraph, PyTorch Geometric (``Data``) or DGL, with its nodes in its own order, or an AnnData
+        object with the neighbours of ``scanpy.pp.neighbors``. Weights of parallel edges are added.
+        Names of nodes are kept in ``Graph.names``.
     weight : str or None, default "weight"
         Attribute of a graph object that holds weights of edges. An edge without it has weight 1.
         For PyTorch Geometric, ``edge_weight`` or an ``edge_attr`` of one column is used if there

@@ -17,7 +17,7 @@ from graphuq.graphs.features import (
     has_direction,
     row_blocks,
 )
-from graphuq.graphs.inputs import Features, MatrixLike
+from graphuq.graphs.inputs import Features, MatrixLike, dense_if_full
 from graphuq.graphs.neighbors import (
     Neighbors,
     SinglePrecision,
@@ -313,7 +313,7 @@ class NodeFeatures(FeatureSpace):
     @staticmethod
     def of_nodes(features: MatrixLike) -> "NodeFeatures":
         """Return checked features, one row a node."""
-        rows = check_features(features, "X")
+        rows = dense_if_full(check_features(features, "X"))
         return NodeFeatures(rows, Unweighted(), np.ones(rows.shape[0]), 1, False)
 
     def _connected(self, queries: Features, rule: str) -> sparse.csr_array:

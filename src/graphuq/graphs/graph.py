@@ -64,6 +64,11 @@ class Graph:
         return len(self.degrees)
 
     @property
+    def node_names(self) -> list[Any]:
+        """Names of the nodes, or numbers from 0."""
+        return list(range(self.n_nodes)) if self.names is None else list(self.names)
+
+    @property
     def features(self) -> Features | None:
         """Features of all nodes, of length 1 for cosines; None if weights or distances were given.
 

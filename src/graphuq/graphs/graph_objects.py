@@ -12,6 +12,7 @@ from jaxtyping import Float, Int
 from scipy import sparse
 
 from graphuq.errors import InvalidInput, require
+from graphuq.graphs.annotated import stored_connectivities
 
 ONE_KIND = "the model has one kind of node"
 
@@ -109,11 +110,11 @@ def _geometric_edges(graph: Any, weight: str | None, argument: str) -> Edges:
         "no edge_index",
         "set data.edge_index, or pass its adjacency matrix as a SciPy matrix",
     )
-    source, target = _array(index).astype(np.int64)
+    source, target = array_of_tensor(index).astype(np.int64)
     found = None
     for name in () if weight is None else (weight, "edge_weight", "edge_attr"):
         found = getattr(graph, name, None) if found is None else found
-    values = None if found is None else _array(found)
+    values = None if found is None else array_of_tensor(found)
     numbers = _weights(values, len(source), argument, "edge_attr")
     return Edges(source, target, numbers, int(graph.num_nodes), True)
 
@@ -125,11 +126,18 @@ def _dgl_edges(graph: Any, weight: str | None, argument: str) -> Edges:
         f"nodes of types {list(graph.ntypes)} and edges of types {list(graph.etypes)}",
         f"call dgl.to_homogeneous(graph) first: {ONE_KIND}",
     )
-    source, target = (_array(ends).astype(np.int64) for ends in graph.edges())
+    source, target = (array_of_tensor(ends).astype(np.int64) for ends in graph.edges())
     given = weight is not None and weight in graph.edata
-    values = _array(graph.edata[weight]) if given else None
+    values = array_of_tensor(graph.edata[weight]) if given else None
     numbers = _weights(values, len(source), argument, f"edata[{weight!r}]")
     return Edges(source, target, numbers, int(graph.num_nodes()), True)
+
+
+def _annotated_edges(graph: Any, weight: str | None, argument: str) -> Edges:
+    matrix = sparse.coo_array(stored_connectivities(graph))
+    numbers = np.ones(matrix.nnz) if weight is None else matrix.data.astype(np.float64)
+    names = _names(list(graph.obs_names))
+    return Edges(matrix.row, matrix.col, numbers, matrix.shape[0], True, names)
 
 
 _READERS: dict[str, tuple[Sequence[str], Callable[[Any, str | None, str], Edges]]] = {
@@ -137,10 +145,11 @@ _READERS: dict[str, tuple[Sequence[str], Callable[[Any, str | None, str], Edges]
     "igraph": (("vcount", "get_edgelist", "es"), _igraph_edges),
     "PyTorch Geometric": (("edge_index", "num_nodes"), _geometric_edges),
     "DGL": (("edata", "ndata", "num_nodes"), _dgl_edges),
+    "AnnData": (("obs_names", "obsm", "obsp", "uns"), _annotated_edges),
 }
 
 
-def _array(tensor: Any) -> np.ndarray:
+def array_of_tensor(tensor: Any) -> np.ndarray:
     """Return a tensor of any device as an array."""
     for step in ("detach", "cpu", "numpy"):
         tensor = getattr(tensor, step)() if hasattr(tensor, step) else tensor

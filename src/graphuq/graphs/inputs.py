@@ -22,6 +22,7 @@ Features: TypeAlias = np.ndarray | sparse.csr_array
 # NumPy types whose values single precision holds exactly.
 ENCODE = "drop it or convert it, as by make_pipeline(TableEncoder(), classifier)"
 SINGLE = (np.float32, np.float16, np.int8, np.uint8, np.int16, np.uint16)
+FULL = 2 / 3  # share of entries from which a sparse format takes more memory than an array
 NOT_REAL = {"c": "complex numbers", "m": "time differences", "M": "dates", "S": "bytes",
             "U": "text", "V": "records"}  # by NumPy's kind  # fmt: skip
 
@@ -137,6 +138,12 @@ def canonical(matrix: sparse.csr_array) -> sparse.csr_array:
     found = matrix.copy()
     found.sum_duplicates()
     return found
+
+
+def dense_if_full(rows: Any) -> Any:
+    """Return an array for a full matrix in a sparse format, so that both have the same model."""
+    is_full = sparse.issparse(rows) and rows.nnz >= FULL * rows.shape[0] * rows.shape[1]
+    return rows.toarray() if is_full else rows
 
 
 def _refuse_other_kinds(values: Any, argument: str) -> None:

@@ -12,11 +12,13 @@ from graphuq.graphs.feature_space import NodeFeatures
 from graphuq.graphs.graph import Graph
 from graphuq.graphs.graph_objects import kind_of_graph
 from graphuq.graphs.inputs import MatrixLike
+from graphuq.graphs.node_attributes import named_features
+from graphuq.graphs.node_names import in_order, order_of_names
 
 GRAPH, FEATURES = "graph", "features"  # names of a single graph, and of the features
 
 
-def node_graph(graphs: Any, features: MatrixLike | None = None) -> Graph:
+def node_graph(graphs: Any, features: MatrixLike | str | Sequence[str] | None = None) -> Graph:
     """Return a graph that has other graphs of its nodes beside it, or features, or both.
 
     The features make no edges. They, and the other graphs, are parts of the default model of
@@ -26,10 +28,12 @@ def node_graph(graphs: Any, features: MatrixLike | None = None) -> Graph:
     ----------
     graphs : graph, sequence of graphs, or mapping of names to graphs
         A graph is a `Graph`, a SciPy sparse matrix of weights, or what `from_adjacency` takes of
-        other libraries. All have the same nodes in the same order. A sequence has the names
-        "graph 1", "graph 2", ….
-    features : array_like or sparse matrix, shape (N, d), optional
-        Finite features, one row a node, in the order of the nodes.
+        other libraries. All have the same nodes: those with names are put in the order of the
+        first, others have it. A sequence has the names "graph 1", "graph 2", ….
+    features : array_like or sparse matrix, shape (N, d), or str or sequence of str, optional
+        Finite features, one row a node, in the order of the nodes. Or names of attributes that the
+        first graph object has for its nodes: of nodes (NetworkX, igraph), such as "x" (PyTorch
+        Geometric), of ``ndata`` (DGL), or "X" or a key of ``obsm`` (AnnData).
 
     Returns
     -------
@@ -39,8 +43,8 @@ def node_graph(graphs: Any, features: MatrixLike | None = None) -> Graph:
     Raises
     ------
     InvalidInput
-        If there is no graph, graphs differ in their nodes, names are not different texts, or
-        features are not finite numbers, one row a node.
+        If there is no graph, graphs differ in their nodes, names are not different texts,
+        features are not finite numbers, one row a node, or the first graph has no such attribute.
 
     Examples
     --------
@@ -61,14 +65,11 @@ def node_graph(graphs: Any, features: MatrixLike | None = None) -> Graph:
             f"{graph.n_nodes} nodes of {name!r} beside {first.n_nodes}",
             "give graphs of the same nodes",
         )
-        same = graph.names is None or first.names is None or list(graph.names) == list(first.names)
-        require(
-            same,
-            "graph",
-            f"the nodes of {name!r} have other names, or another order",
-            "make all graphs with the same nodes, as by from_edges(…, nodes=names)",
-        )
+        order = order_of_names(graph, first.node_names, "graph", f"the nodes of {name!r}")
+        own[name] = graph if order is None else in_order(graph, order)
     names = next((graph.names for graph in own.values() if graph.names is not None), None)
+    if _are_names(features):
+        features = named_features(next(iter(named.values())), features)  # type: ignore[arg-type]
     given = list(own)
     return dataclasses.replace(
         first,
@@ -90,6 +91,12 @@ def are_graphs(value: Any) -> bool:
         return False
     values = list(value.values()) if isinstance(value, Mapping) else list(value)
     return len(values) > 0 and all(map(is_graph, values))
+
+
+def _are_names(features: Any) -> bool:
+    """Return whether features are names of attributes."""
+    several = isinstance(features, Sequence) and len(features) > 0
+    return isinstance(features, str) or (several and all(isinstance(f, str) for f in features))
 
 
 def _named(graphs: Any) -> dict[str, Any]:

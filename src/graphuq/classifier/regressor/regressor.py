@@ -186,7 +186,7 @@ class GraphRegressor(NestedParameters, RegressorMixin, BaseEstimator):
         """
         model = self._checked_model()
         require_same_order(X, y)
-        graph, X, n_rows = checked_rows(self, graph_from(self.graph), X)
+        graph, X, n_rows = checked_rows(self, graph_from(self.graph), X, y)
         numbers = numbers_of(labels_of_names(y, graph))
         require(len(numbers) == n_rows, "y", f"{len(numbers)} values", f"X has {n_rows} rows")
         weights = weights_of_rows(sample_weight, n_rows)
