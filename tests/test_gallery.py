@@ -61,6 +61,14 @@ CLAIMS = {
     ),
     "data/scene.py": lambda names: names["right"].mean() > 0.9,
     "data/single_cells.py": lambda names: names["accuracy"] > 0.85,
+    "data/tissue.py": lambda names: (
+        names["right"]["gq"] > names["right"]["blind"] + 0.1
+        and np.mean(
+            (names["first"]["lower"] - 0.02 < names["truth"])
+            & (names["truth"] < names["first"]["upper"] + 0.02)
+        )
+        > 0.7
+    ),
     "data/texts.py": lambda names: min(names["right"].values()) > 0.85,
     "first_steps/how_it_works.py": lambda names: (
         names["accuracy"] > 0.85 and names["accuracy_of_sure"] > 0.95 and names["sure"].sum() > 15

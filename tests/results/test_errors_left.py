@@ -6,27 +6,9 @@ from scipy.stats import binom, norm
 
 import graphuq as gq
 from graphuq.results import errors_left
+from known_fields import independent_nodes, nodes_with_one_field
 
 N_DRAWS = 500  # of the field, from which ends of an interval are quantiles
-
-
-def independent_nodes(prior_mean):
-    """Return the result of independent nodes with ``u_i ~ N(m_i, 1)``, of which two have labels.
-
-    The precision of the field is ``β (L + 1/σ²)`` with ``β = σ²``, which is the identity up to 4σ²
-    for a path.
-    """
-    graph = gq.graphs.path_graph(len(prior_mean))
-    spectrum = gq.laplacian_spectrum(graph, "unnormalized", 2, tail_eigenvalue="mean")
-    posterior = gq.Posterior(
-        spectrum,
-        gq.priors.RegularizedLaplacian(beta=1e-6, sigma=1e-3),
-        gq.likelihoods.Probit(1.0),
-        labelled=[0, 1],
-        labels=[1, -1],
-        prior_mean=prior_mean,
-    )
-    return gq.infer(posterior, gq.inference.ExpectationPropagation())
 
 
 @pytest.mark.parametrize("n_nodes", [40, 6000])
@@ -48,15 +30,6 @@ def test_the_interval_is_around_the_mean_of_a_binomial_number(n_nodes, seed):
     assert std < 2 * law.std() + 1  # a third of the nodes counts thrice: √3 times as much
     error = np.sqrt(0.05 * 0.95 / N_DRAWS / 2) / norm.pdf(z) * std  # of the mean of both ends
     assert abs((count.lower + count.upper) / 2 - law.mean()) < 1 + 4 * error  # 1: whole numbers
-
-
-def nodes_with_one_field(labels):
-    """Return the result of 42 nodes that all have the same u, with labels of some of them."""
-    spectrum = gq.laplacian_spectrum(gq.graphs.path_graph(42), "unnormalized", 2)
-    prior = gq.priors.RegularizedLaplacian(beta=1.0, sigma=1e5)  # the constant, and little more
-    likelihood = gq.likelihoods.Probit(1e5 / np.sqrt(42))  # as large as u
-    posterior = gq.Posterior(spectrum, prior, likelihood, np.arange(len(labels)), labels)
-    return gq.infer(posterior, gq.inference.ExpectationPropagation())
 
 
 @pytest.mark.parametrize("n_labels", [3, 6, 7, 8, 9])

@@ -5,7 +5,7 @@ import hashlib
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, Self, TypeAlias
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -74,7 +74,8 @@ class Dataset(Mapping[str, Any]):
         return len(KEYS)
 
     def __repr__(self) -> str:
-        return f"Dataset({self.name!r}, shape {self.features.shape}, {self._class_list()})"
+        shape = self.features.shape
+        return f"{type(self).__name__}({self.name!r}, shape {shape}, {self._class_list()})"
 
     @property
     def data(self) -> np.ndarray | sparse.csr_array:
@@ -119,7 +120,7 @@ class Dataset(Mapping[str, Any]):
         second: ClassName,
         n_each: int | None = None,
         rng: int | np.random.Generator = 0,
-    ) -> "Dataset":
+    ) -> Self:
         """Select the rows of two classes; see `of_classes`."""
         return self.of_classes([first, second], n_each, rng)
 
@@ -128,7 +129,7 @@ class Dataset(Mapping[str, Any]):
         classes: Sequence[ClassName],
         n_each: int | None = None,
         rng: int | np.random.Generator = 0,
-    ) -> "Dataset":
+    ) -> Self:
         """Select the rows of some classes, at most ``n_each`` of each, chosen at random.
 
         Raises
@@ -144,12 +145,12 @@ class Dataset(Mapping[str, Any]):
             self._check_class("classes", name)
             rows.append(choose_rows(self.classes == name, n_each, rng))
         kept = np.concatenate(rows)
-        return dataclasses.replace(
-            self,
-            features=self.features[kept],
-            classes=self.classes[kept],
-            name=f"{self.name}: {' and '.join(str(name) for name in classes)}",
-        )
+        name = f"{self.name}: {' and '.join(str(name) for name in classes)}"
+        return dataclasses.replace(self._of_rows(kept), name=name)
+
+    def _of_rows(self, rows: Int[np.ndarray, " n"]) -> Self:
+        """Return some rows, with all that is known of each."""
+        return dataclasses.replace(self, features=self.features[rows], classes=self.classes[rows])
 
     def _class_list(self) -> str:
         names = self.target_names

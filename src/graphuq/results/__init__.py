@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from graphuq.results.loading import load
     from graphuq.results.result import Result
     from graphuq.results.sampling import convergence_table, draws, functionals, is_sampled
+    from graphuq.results.shares_of_groups import group_shares
     from graphuq.results.table import write_table
     from graphuq.results.trust.truncation import truncation_effect
     from graphuq.results.unknown_shares import estimated_shares
@@ -58,6 +59,7 @@ _MODULE_OF = {
     "expected_errors": "errors_left",
     "expert_weights": "expert_answers",
     "functionals": "sampling",
+    "group_shares": "shares_of_groups",
     "interval_at_rows": "latent_numbers",
     "is_sampled": "sampling",
     "label_mcse": "label_numbers",
@@ -98,6 +100,7 @@ __all__ = [
     "expected_errors",
     "expert_weights",
     "functionals",
+    "group_shares",
     "interval_at_rows",
     "is_sampled",
     "label_mcse",

@@ -126,17 +126,25 @@ def _error_draws(result: "Result", nodes: Int[np.ndarray, " n"]) -> Float[np.nda
     wrong, counts = 1 - p[nodes].max(axis=1), np.zeros(N_DRAWS)
     if wrong.sum() == 0:
         return counts
-    u = joint_draws(result.answer, result.posterior, nodes, N_DRAWS, rng)
-    if u.shape[2] == 1:
-        u = np.concatenate([-u, u], axis=2) / np.sqrt(2)
+    u = field_draws(result, nodes, N_DRAWS, rng)
     for part in slices(len(nodes), BLOCK_NODES):
-        lead = _leads(u[part], p[nodes[part]].argmax(axis=1), result.posterior.likelihood.link, rng)
+        lead = leads_of(
+            u[part], p[nodes[part]].argmax(axis=1), result.posterior.likelihood.link, rng
+        )
         place = lead.argsort(axis=1).argsort(axis=1) + rng.random(lead.shape)
         counts += (place < wrong[part, None] * N_DRAWS).sum(axis=0)
     return np.minimum(counts * (expected / wrong.sum()), n_nodes)
 
 
-def _leads(
+def field_draws(
+    result: "Result", nodes: Int[np.ndarray, " n"], n_draws: int, rng: np.random.Generator
+) -> Float[np.ndarray, "n S K"]:
+    """Return joint draws of the field of each class; two classes have opposite ones."""
+    u = joint_draws(result.answer, result.posterior, nodes, n_draws, rng)
+    return np.concatenate([-u, u], axis=2) / np.sqrt(2) if u.shape[2] == 1 else u
+
+
+def leads_of(
     u: Float[np.ndarray, "B S K"],
     codes: Int[np.ndarray, " B"],
     link: Link,

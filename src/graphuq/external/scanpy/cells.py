@@ -10,9 +10,9 @@ from scipy import sparse
 from graphuq.classifier.unlabelled_words import without_words
 from graphuq.errors import require
 from graphuq.graphs import Graph, from_adjacency
+from graphuq.graphs.annotated import find_connectivities, stored_connectivities
 from graphuq.utils.extras import require_extra
 
-DEFAULT_KEY = "neighbors"
 UNLABELLED = ("", None, "Unknown")  # and other words, where nothing is given
 
 
@@ -34,70 +34,98 @@ class KnownTypes(NamedTuple):
     unknown: str
 
 
-def check_annotated(adata: Any, argument: str = "adata") -> None:
-    """Raise `InvalidInput` unless an object has the parts of an AnnData object."""
+def annotated(adata: Any, argument: str = "adata") -> Any:
+    """Return an object with the parts of AnnData: itself, or the table of a SpatialData object.
+
+    Raises
+    ------
+    InvalidInput
+        If it lacks a part, or there is not one table.
+    """
+    tables: Any = getattr(adata, "tables", None)
+    if hasattr(tables, "keys") and not hasattr(adata, "obs"):
+        require(
+            len(tables) == 1,
+            argument,
+            f"the tables {list(tables.keys())}",
+            "give one of them, such as sdata.tables['table']",
+        )
+        adata = next(iter(tables.values()))
     require(
         all(hasattr(adata, name) for name in ("obs", "obsm", "obsp", "uns", "obs_names")),
         argument,
         f"an object of type {type(adata).__name__}",
         "give an AnnData object, as anndata.read_h5ad returns it",
     )
+    return adata
 
 
 def has_neighbors(adata: Any, neighbors_key: str | None = None) -> bool:
     """Return whether an AnnData object holds a graph of neighbours."""
-    return _connectivities(adata, neighbors_key) is not None
+    return find_connectivities(adata, neighbors_key) is not None
 
 
 def cell_graph(adata: Any, neighbors_key: str | None = None) -> Graph:
-    """Return the graph of neighbours that is stored in an AnnData object.
-
-    Parameters
-    ----------
-    adata : anndata.AnnData
-    neighbors_key : str, optional
-        Entry of ``uns`` whose ``connectivities_key`` names the matrix in ``obsp``; by default
-        "neighbors", and "connectivities" if that entry names none. Files of scanpy before 1.5
-        hold the matrix in the entry itself.
+    """Return the graph of neighbours that is stored in an AnnData object, with names of cells.
 
     Raises
     ------
     InvalidInput
-        If there is no such graph.
+        If there is no such graph; see `stored_connectivities`.
     """
-    key = _connectivities_key(adata, neighbors_key)
-    shown = "" if neighbors_key is None else f", key_added={neighbors_key!r}"
-    matrix = _connectivities(adata, neighbors_key)
-    found = [name for name, entry in adata.uns.items() if "connectivities_key" in _mapping(entry)]
-    require(
-        matrix is not None,
-        "neighbors_key",
-        f"no graph {key!r} in adata.obsp",
-        f"run scanpy.pp.neighbors(adata{shown}), or pass use_rep='X_pca'"
-        + (f", or one of {found}" if found else ""),
-    )
-    graph = from_adjacency(sparse.csr_array(matrix))
+    graph = from_adjacency(sparse.csr_array(stored_connectivities(adata, neighbors_key)))
     return dataclasses.replace(graph, names=np.asarray(adata.obs_names, dtype=object))
 
 
 def representation(adata: Any, use_rep: str, argument: str = "adata") -> Any:
-    """Return features of cells: "X", or an entry of ``obsm``.
+    """Return features of cells: "X", or an entry of ``obsm``, or "rna:X" of a modality.
 
     Raises
     ------
     InvalidInput
         If there is no such entry.
     """
-    if use_rep == "X":
+    if use_rep == "X" and hasattr(adata, "X"):
         return adata.X
+    values = entry_of(adata, "obsm", use_rep)
     require(
-        use_rep in adata.obsm,
+        values is not None,
         "use_rep",
         f"{use_rep!r} is not in {argument}.obsm",
-        f"use 'X' or one of {list(adata.obsm.keys())}",
+        f"use 'X' or one of {list(adata.obsm.keys())}"
+        + "".join(f", or such as {f'{name}:X_pca'!r}" for name in modalities(adata)),
     )
-    values = adata.obsm[use_rep]
     return values if sparse.issparse(values) else np.asarray(values)
+
+
+def entry_of(adata: Any, attribute: str, key: str) -> Any:
+    """Return an entry of ``obsm`` or ``obsp``, of a MuData object also "rna:key", or None.
+
+    Raises
+    ------
+    InvalidInput
+        If the modality has other cells.
+    """
+    own = getattr(adata, attribute)
+    if key in own:
+        return own[key]
+    modality, _, name = key.partition(":")
+    part = modalities(adata).get(modality)
+    if part is None or not (name == "X" or name in getattr(part, attribute)):
+        return None
+    require(
+        list(part.obs_names) == list(adata.obs_names),
+        "adata",
+        f"the modality {modality!r} has other cells, or another order",
+        "keep the cells of all modalities, as by muon.pp.intersect_obs(mdata)",
+    )
+    return part.X if name == "X" else getattr(part, attribute)[name]
+
+
+def modalities(adata: Any) -> Any:
+    """Return the modalities of a MuData object by name; none of an AnnData object."""
+    found = getattr(adata, "mod", None)
+    return found if hasattr(found, "keys") else {}
 
 
 def known_types(
@@ -144,23 +172,3 @@ def known_types(
         order = [str(name) for name in column.cat.categories if str(name) in present]
     names = [value for value in told if isinstance(value, str) and value]
     return KnownTypes(values, order, names[0] if names else "Unknown")
-
-
-def _connectivities(adata: Any, neighbors_key: str | None) -> Any:
-    """Return the matrix of a graph of neighbours, wherever scanpy wrote it, or None."""
-    key = _connectivities_key(adata, neighbors_key)
-    if key in adata.obsp:
-        return adata.obsp[key]
-    name = DEFAULT_KEY if neighbors_key is None else neighbors_key
-    return _mapping(adata.uns.get(name)).get("connectivities")
-
-
-def _connectivities_key(adata: Any, neighbors_key: str | None) -> str:
-    entry = _mapping(adata.uns.get(DEFAULT_KEY if neighbors_key is None else neighbors_key))
-    default = "connectivities" if neighbors_key in (None, DEFAULT_KEY) else str(neighbors_key)
-    return str(entry.get("connectivities_key", default))
-
-
-def _mapping(entry: Any) -> Any:
-    """Return an entry of ``uns`` if it is a mapping, else an empty one."""
-    return entry if hasattr(entry, "keys") else {}

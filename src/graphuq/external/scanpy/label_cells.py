@@ -1,6 +1,6 @@
 """Types of all cells from the known types of a few."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -9,13 +9,8 @@ from sklearn.base import clone
 from graphuq.classifier.classifier import GraphClassifier
 from graphuq.errors import require
 from graphuq.external.scanpy.annotation import annotate, check_threshold
-from graphuq.external.scanpy.cells import (
-    KnownTypes,
-    cell_graph,
-    check_annotated,
-    known_types,
-    representation,
-)
+from graphuq.external.scanpy.cell_graphs import CellGraphs
+from graphuq.external.scanpy.cells import KnownTypes, annotated, known_types
 from graphuq.models import LargestEvidence
 
 
@@ -25,6 +20,8 @@ def label_cells(
     *,
     neighbors_key: str | None = None,
     use_rep: str | None = None,
+    spatial_key: str | None = "auto",
+    library_key: str | None = "auto",
     unlabelled: Sequence[Any] | None = None,
     key_added: str = "gq",
     min_probability: float = 0.5,
@@ -35,7 +32,7 @@ def label_cells(
     Parameters
     ----------
     adata : anndata.AnnData
-        It is changed in place.
+        It is changed in place. Also a MuData object, or a SpatialData object with one table.
     labels_key : str
         Column of ``obs`` with the known types.
     neighbors_key : str, optional
@@ -44,7 +41,16 @@ def label_cells(
         "neighbors".
     use_rep : str, optional
         "X" or an entry of ``obsm``, of which graphuq makes its own graph of nearest neighbours,
-        instead of the stored graph.
+        instead of the stored graph. "rna:X_pca" is that of a modality.
+    spatial_key : str or None, default "auto"
+        Places of cells in a tissue, which are used beside expression: a graph in ``obsp``, such as
+        that of ``squidpy.gr.spatial_neighbors``, or coordinates in ``obsm``, of which graphuq joins
+        each cell to the 10 nearest. "auto": "spatial_connectivities" or else "spatial", if there is
+        one. None: expression alone.
+    library_key : str or None, default "auto"
+        Column of ``obs`` with the slide of each cell. Cells of two slides are never neighbours in
+        space. "auto": "library_id", or the region of a SpatialData table, if there is one. None:
+        all places are in one system.
     unlabelled : sequence, optional
         Values of the column that mean an unknown type, besides missing ones. The first text
         that is not empty names cells whose type stays open. By default ``("", "Unknown")`` and
@@ -76,8 +82,8 @@ def label_cells(
     Raises
     ------
     InvalidInput
-        If the column, the graph or the representation is missing, both are named, or fewer than
-        two types are known.
+        If the column, the graph, the representation or the places are missing, graph and
+        representation are both named, or fewer than two types are known.
 
     Examples
     --------
@@ -93,10 +99,10 @@ def label_cells(
     ['few', 'gq', 'gq_label', 'gq_probability']
     """
     check_threshold(min_probability)
+    adata = annotated(adata)
     settings = GraphClassifier() if classifier is None else classifier
-    fitted, known, source = fit_cells(
-        adata, labels_key, neighbors_key, use_rep, unlabelled, settings
-    )
+    graphs = CellGraphs(neighbors_key, use_rep, spatial_key, library_key)
+    fitted, known, source = fit_cells(adata, labels_key, graphs, unlabelled, settings)
     annotate(
         adata,
         fitted,
@@ -114,36 +120,31 @@ def label_cells(
 def fit_cells(
     adata: Any,
     labels_key: str,
-    neighbors_key: str | None,
-    use_rep: str | None,
+    graphs: CellGraphs,
     unlabelled: Sequence[Any] | None,
     classifier: GraphClassifier | None,
 ) -> tuple[GraphClassifier, KnownTypes, str]:
     """Fit a classifier to the cells; return it, the known types, and where the graph is from.
 
-    Without a classifier, that of `quick_classifier` is used.
+    Without a classifier, that of `quick_classifier` is used, and of a tissue the default.
 
     Raises
     ------
     InvalidInput
         As for `label_cells`.
     """
-    check_annotated(adata)
-    require(
-        neighbors_key is None or use_rep is None,
-        "use_rep",
-        f"{use_rep!r} beside neighbors_key={neighbors_key!r}",
-        "give one of the two",
-    )
+    graphs.check()
     known = known_types(adata, labels_key, unlabelled)
     check_types(known, labels_key)
-    settings = quick_classifier(known) if classifier is None else clone(classifier)
-    settings.set_params(missing_label=None)
-    if use_rep is not None:
-        X, source = representation(adata, use_rep), f"nearest neighbours in {use_rep}"
+    graph, X, source = graphs.of(adata)
+    if classifier is not None:
+        settings = clone(classifier)
     else:
-        X, source = None, f"neighbours of {neighbors_key or 'neighbors'}"
-        settings.set_params(graph=cell_graph(adata, neighbors_key))
+        in_tissue = isinstance(graph, Mapping)
+        settings = GraphClassifier() if in_tissue else quick_classifier(known)
+    settings.set_params(missing_label=None)
+    if graph is not None:
+        settings.set_params(graph=graph)
     return settings.fit(X, known.values), known, source
 
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from graphuq.errors import require
 from graphuq.external.scanpy.annotation import categorical, check_threshold, write_colors
-from graphuq.external.scanpy.cells import check_annotated
+from graphuq.external.scanpy.cells import annotated
 from graphuq.external.scanpy.suggest_cells import table_of_types
 from graphuq.utils.extras import require_extra
 
@@ -47,7 +47,7 @@ def per_cluster(
     require_extra("tables")
     import pandas as pd
 
-    check_annotated(adata)
+    adata = annotated(adata)
     check_threshold(min_probability)
     require(
         f"{key_added}_probabilities" in adata.obsm,

@@ -9,7 +9,8 @@ from graphuq.acquisition.base import Rule
 from graphuq.acquisition.query import query
 from graphuq.classifier.classifier import GraphClassifier
 from graphuq.errors import require
-from graphuq.external.scanpy.cells import check_annotated
+from graphuq.external.scanpy.cell_graphs import CellGraphs
+from graphuq.external.scanpy.cells import annotated
 from graphuq.external.scanpy.label_cells import fit_cells
 from graphuq.utils.extras import require_extra
 
@@ -25,6 +26,8 @@ def suggest_cells(
     rule: str | Rule = "auto",
     neighbors_key: str | None = None,
     use_rep: str | None = None,
+    spatial_key: str | None = "auto",
+    library_key: str | None = "auto",
     unlabelled: Sequence[Any] | None = None,
     key_added: str = "gq",
     classifier: GraphClassifier | None = None,
@@ -44,11 +47,11 @@ def suggest_cells(
     rule : str or Rule, default "auto"
         See `graphuq.acquisition.query`. After each cell the posterior is conditioned as if its
         type were known, so that the cells do not repeat each other.
-    neighbors_key, use_rep, unlabelled, key_added
+    neighbors_key, use_rep, spatial_key, library_key, unlabelled, key_added
         As for `label_cells`.
     classifier : GraphClassifier, optional
         What `label_cells` returned, which is then used as it is; or settings. By default
-        expectation propagation.
+        expectation propagation, and of a tissue the default of `GraphClassifier`.
     rng : int or numpy.random.Generator, default 0
 
     Returns
@@ -65,10 +68,11 @@ def suggest_cells(
     require_extra("tables")
     import pandas as pd
 
-    check_annotated(adata)
+    adata = annotated(adata)
     fitted = classifier
     if fitted is None or not hasattr(fitted, "result_"):
-        fitted, _, _ = fit_cells(adata, labels_key, neighbors_key, use_rep, unlabelled, fitted)
+        graphs = CellGraphs(neighbors_key, use_rep, spatial_key, library_key)
+        fitted, _, _ = fit_cells(adata, labels_key, graphs, unlabelled, fitted)
     n_cells, n_nodes = len(adata.obs_names), len(fitted.result_.has_evidence)
     require(
         n_nodes == n_cells,

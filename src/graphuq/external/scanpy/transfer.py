@@ -11,7 +11,7 @@ from graphuq.classifier.classifier import GraphClassifier
 from graphuq.errors import require
 from graphuq.external.scanpy.annotation import annotate, check_threshold
 from graphuq.external.scanpy.cells import (
-    check_annotated,
+    annotated,
     known_types,
     representation,
 )
@@ -76,8 +76,7 @@ def transfer(
     """
     check_threshold(min_probability)
     require_integer("max_per_type", max_per_type, 1)
-    check_annotated(reference, "reference")
-    check_annotated(query, "query")
+    reference, query = annotated(reference, "reference"), annotated(query, "query")
     known = known_types(reference, labels_key, unlabelled, "reference")
     check_types(known, labels_key)
     X, source = _joint_features(reference, query, use_rep)

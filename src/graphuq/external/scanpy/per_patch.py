@@ -1,0 +1,126 @@
+"""Composition of patches of a tissue, with intervals."""
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from graphuq.classifier.classifier import GraphClassifier
+from graphuq.errors import require
+from graphuq.external.scanpy.cells import annotated, entry_of
+from graphuq.external.scanpy.places import PLACES, coordinates, slides_of
+from graphuq.results.shares_of_groups import group_shares
+from graphuq.utils.checks import require_positive
+from graphuq.utils.extras import require_extra
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+def per_patch(
+    adata: Any,
+    classifier: GraphClassifier,
+    patch_key: str | None = None,
+    *,
+    side: float | None = None,
+    spatial_key: str = PLACES,
+    library_key: str | None = "auto",
+    key_added: str = "gq",
+    probability: float = 0.9,
+) -> "pd.DataFrame":
+    """Return which share of the cells of each patch has each type, with an interval.
+
+    Neighbouring cells are right or wrong together, which the interval takes into account: it comes
+    from joint draws (`graphuq.results.group_shares`). It is about the types of these cells, not
+    about a larger tissue from which they come.
+
+    Parameters
+    ----------
+    adata : anndata.AnnData
+        The cells of the fit. With ``side``, ``obs[key_added + "_patch"]`` receives the patch of
+        each cell.
+    classifier : GraphClassifier
+        What `label_cells` returned for these cells.
+    patch_key : str, optional
+        Column of ``obs`` with the patch of each cell, such as a region or a cluster.
+    side : float, optional
+        Side of square patches, in units of the places; in place of ``patch_key``.
+    spatial_key : str, default "spatial"
+        Coordinates in ``obsm``, for ``side``.
+    library_key : str or None, default "auto"
+        As for `label_cells`: squares of two slides are two patches.
+    key_added : str, default "gq"
+    probability : float, default 0.9
+        Of each interval, in (0, 1).
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row a patch and type: ``patch``, ``type``, ``n_cells``, ``share``, ``lower`` and
+        ``upper``.
+
+    Raises
+    ------
+    InvalidInput
+        If not one of ``patch_key`` and ``side`` is given, a column is missing, or the classifier is
+        of other cells.
+    IncompatibleParts
+        If the classifier has no draws and no Gaussian, as with ``inference="map"``.
+    """
+    require_extra("tables")
+    import pandas as pd
+
+    adata = annotated(adata)
+    n_cells, n_nodes = len(adata.obs_names), len(classifier.result_.has_evidence)
+    require(
+        n_cells == n_nodes,
+        "classifier",
+        f"{n_nodes} nodes for {n_cells} cells",
+        "give what label_cells returned for these cells",
+    )
+    require(
+        (patch_key is None) != (side is None),
+        "patch_key",
+        f"{patch_key!r} beside side={side!r}",
+        "give a column of obs, or the side of squares",
+    )
+    if side is not None:
+        patches = _squares(adata, side, spatial_key, library_key)
+        adata.obs[f"{key_added}_patch"] = pd.Categorical(patches)
+    else:
+        require(
+            patch_key in adata.obs.columns,
+            "patch_key",
+            f"{patch_key!r} is not in adata.obs",
+            f"use one of {[str(name) for name in adata.obs.columns]}",
+        )
+        column = adata.obs[patch_key]
+        patches = column.astype(object).where(column.notna(), None).to_numpy()
+    shares = group_shares(classifier.result_, patches, probability)
+    n_types = len(classifier.classes_)
+    return pd.DataFrame(
+        {
+            "patch": np.repeat(shares.groups, n_types),
+            "type": np.tile([str(name) for name in classifier.classes_], len(shares.groups)),
+            "n_cells": np.repeat(shares.counts, n_types),
+            "share": shares.expected.ravel(),
+            "lower": shares.lower.ravel(),
+            "upper": shares.upper.ravel(),
+        }
+    )
+
+
+def _squares(adata: Any, side: float, spatial_key: str, library_key: str | None) -> np.ndarray:
+    """Return the square of each cell, by slide, column and row of squares."""
+    require_positive("side", side)
+    values = entry_of(adata, "obsm", spatial_key)
+    require(
+        values is not None,
+        "spatial_key",
+        f"{spatial_key!r} is not in adata.obsm",
+        f"use one of {list(adata.obsm.keys())}",
+    )
+    places = coordinates(values, spatial_key)
+    cells = np.floor((places - places.min(axis=0)) / side).astype(int)
+    slides = slides_of(adata, library_key)
+    corners = np.column_stack([slides, cells]) if slides.any() else cells
+    return np.array([" ".join(map(str, row)) for row in corners], dtype=object)

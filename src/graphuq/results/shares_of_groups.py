@@ -1,0 +1,147 @@
+"""Shares of the classes in groups of nodes, such as patches of a tissue or fields of a scene."""
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from jaxtyping import Float, Int
+from numpy.typing import ArrayLike
+
+from graphuq.errors import IncompatibleParts, require
+from graphuq.inference import Point
+from graphuq.results.errors_left import N_DRAWS, field_draws, leads_of
+
+if TYPE_CHECKING:
+    from graphuq.results.result import Result
+
+MAX_NODES = 500  # nodes of a group that are drawn together; of a larger group, a random sample
+BATCH_NODES = 2_000  # nodes of groups that are drawn at a time
+
+
+class GroupShares(NamedTuple):
+    """Share of each class among the nodes of each group.
+
+    Attributes
+    ----------
+    groups : numpy.ndarray, shape (G,)
+        Names of the groups, sorted.
+    counts : numpy.ndarray of int, shape (G,)
+        Nodes of each.
+    expected, lower, upper : numpy.ndarray, shape (G, K)
+        Expected shares, and the ends of an interval for each.
+    """
+
+    groups: np.ndarray
+    counts: Int[np.ndarray, " G"]
+    expected: Float[np.ndarray, "G K"]
+    lower: Float[np.ndarray, "G K"]
+    upper: Float[np.ndarray, "G K"]
+
+
+def group_shares(result: "Result", groups: ArrayLike, probability: float = 0.9) -> GroupShares:
+    """Return the share of each class among the nodes of each group, with an interval.
+
+    The expected share is the mean probability. Similar nodes are right or wrong together, so the
+    interval comes from joint draws of the field, 500 of them: in each, a node has the class k in
+    the share p_ik of the draws, in those where the field of k leads most. An interval as if nodes
+    were independent would be much too narrow. It is about the classes of these nodes, and trusts
+    the model; shares of one class that are estimated from unlabelled nodes
+    (`graphuq.results.estimated_shares`) count as known.
+
+    Parameters
+    ----------
+    result : Result
+        From draws or a Gaussian approximation, expectation propagation included.
+    groups : array_like, shape (N,)
+        Group of each node: texts or numbers. None or NaN: in no group.
+    probability : float, default 0.9
+        Of each interval, in (0, 1).
+
+    Returns
+    -------
+    GroupShares
+
+    Raises
+    ------
+    InvalidInput
+        If there is not one group a node, no node has one, or ``probability`` is not in (0, 1).
+    IncompatibleParts
+        If the result is a point, which has no draws.
+
+    Examples
+    --------
+    >>> import numpy as np, graphuq as gq
+    >>> moons = gq.datasets.two_moons(200, n_features=2, noise_std=0.05)
+    >>> y = np.full(200, -1)
+    >>> y[:10] = moons.classes[:10]
+    >>> classifier = gq.GraphClassifier(inference="expectation-propagation")
+    >>> fitted = classifier.fit(moons.features, y)
+    >>> right = moons.features[:, 0] > 0.5
+    >>> shares = gq.results.group_shares(fitted.result_, np.where(right, "right", "left"))
+    >>> shares.groups.tolist(), shares.expected.shape
+    (['left', 'right'], (2, 2))
+    >>> bool((shares.lower <= shares.expected).all() and (shares.expected <= shares.upper).all())
+    True
+    """
+    require(0 < probability < 1, "probability", f"{probability!r}", "use a number in (0, 1)")
+    if isinstance(result.answer, Point):
+        raise IncompatibleParts(
+            f"{result.answer.description} gives a point without draws; use "
+            'inference="expectation-propagation"'
+        )
+    p, names = result.probabilities, np.asarray(groups, dtype=object)
+    require(
+        names.shape == (len(p),),
+        "groups",
+        f"shape {names.shape} for {len(p)} nodes",
+        "give the group of each node",
+    )
+    inside = np.array([name is not None and name == name for name in names], dtype=bool)
+    require(inside.any(), "groups", "no node is in one", "name the group of some nodes")
+    found, of_group = np.unique(names[inside], return_inverse=True)
+    nodes, rng = np.flatnonzero(inside), np.random.default_rng(0)
+    members = [nodes[of_group == g] for g in range(len(found))]
+    expected = np.stack([p[own].mean(axis=0) for own in members])
+    drawn = [_at_most(own, rng) for own in members]
+    shares = [share for some in _batches(drawn) for share in _draws_of_shares(result, some, rng)]
+    # A sample of a large group has another mean than the group.
+    means = np.stack([p[own].mean(axis=0) for own in drawn])
+    moved = np.clip(np.stack(shares) + (expected - means)[:, None], 0.0, 1.0)  # (G, S, K)
+    tail = (1 - probability) / 2
+    lower, upper = np.quantile(moved, [tail, 1 - tail], axis=1)
+    lower, upper = np.minimum(lower, expected), np.maximum(upper, expected)
+    return GroupShares(found, np.bincount(of_group), expected, lower, upper)
+
+
+def _at_most(nodes: Int[np.ndarray, " n"], rng: np.random.Generator) -> Int[np.ndarray, " m"]:
+    """Return the nodes of a group, or a random sample of a large one."""
+    return nodes if len(nodes) <= MAX_NODES else rng.choice(nodes, MAX_NODES, replace=False)
+
+
+def _batches(groups: list[np.ndarray]) -> Iterator[list[np.ndarray]]:
+    """Yield groups that are drawn at a time, of at most `BATCH_NODES` nodes together."""
+    batch: list[np.ndarray] = []
+    for own in groups:
+        if batch and sum(map(len, batch)) + len(own) > BATCH_NODES:
+            yield batch
+            batch = []
+        batch.append(own)
+    yield batch
+
+
+def _draws_of_shares(
+    result: "Result", groups: list[np.ndarray], rng: np.random.Generator
+) -> Iterator[Float[np.ndarray, "S K"]]:
+    """Yield the share of each class in each group, in the same joint draws."""
+    nodes = np.concatenate(groups)
+    p, link = result.probabilities[nodes], result.posterior.likelihood.link
+    u = field_draws(result, nodes, N_DRAWS, rng)
+    begin = 0
+    for own in groups:
+        rows, shares = slice(begin, begin + len(own)), np.empty((N_DRAWS, p.shape[1]))
+        for k in range(p.shape[1]):
+            lead = leads_of(u[rows], np.full(len(own), k), link, rng)
+            place = (-lead).argsort(axis=1).argsort(axis=1) + rng.random(lead.shape)
+            shares[:, k] = (place < p[rows, k, None] * N_DRAWS).mean(axis=0)
+        begin += len(own)
+        yield shares
