@@ -28,7 +28,6 @@ import resource
 import tempfile
 import time
 import warnings
-from importlib.util import find_spec
 from pathlib import Path
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
@@ -40,6 +39,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
 import graphuq as gq
+from graphuq.datasets.packaged import CROPS
 from graphuq.errors import UnlabelledScoreWarning
 from graphuq.external.raster.fit import mean_over_nodes
 from graphuq.graphs.pixels import PixelGraph, Pixels
@@ -52,11 +52,9 @@ FLOOR = 1e-3
 
 def indian_pines():
     """Return bands, and the class of each pixel, −1 without one."""
-    folder = Path(find_spec("tensorly").origin).parent / "datasets" / "data"
-    values = np.load(folder / "Indian_pines_corrected.npy").astype(float)
-    truth = np.load(folder / "Indian_pines_gt.npy").astype(int) - 1
-    values = values if values.shape[0] == 200 else np.moveaxis(values, -1, 0)
-    return values, truth.ravel()
+    scene = gq.datasets.load_indian_pines()
+    code = {"": -1} | {name: k for k, name in enumerate(CROPS)}
+    return scene.bands, np.array([code[name] for name in scene.classes])
 
 
 def labels_of(truth, allowed, seed):

@@ -44,6 +44,7 @@ def test_a_scene_becomes_maps_and_a_report(scene, capsys, figures):
     page = (scene / "out" / "report.html").read_text()
     assert page.count("data:image/png") == 6
     assert "wheat" in page
+    assert "How right places far from labels are was not computed" in page
     assert capsys.readouterr().out == ""
 
 

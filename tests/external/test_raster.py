@@ -283,6 +283,17 @@ def test_a_small_scene_is_that_of_the_classifier(fitted):
     assert (names == truth).mean() > 0.9
 
 
+def test_the_verdict_has_a_check_of_places_far_from_labels(fitted, path):
+    few = fitted.trust
+    assert set(few.checks) == {*fitted.classifier.result_.trust.checks, "places"}
+    assert few.checks["places"].level == "amber"  # of nine labels
+    assert "far from labels are is unknown" in few.checks["places"].sentence
+    many = fit_scene(read_scene(path), labels(n_each=15))
+    check = many.trust.checks["places"]
+    assert "% if each is left out alone) and their mean probability is" in check.sentence
+    assert check.value is not None
+
+
 def test_maps_keep_georeference_and_no_data(fitted, tmp_path):
     mapped = write_maps(fitted, tmp_path / "out")
     _, mask = fitted.scene.read()

@@ -98,7 +98,8 @@ def map_command(
             mapped = maps_into(fitted, folder, progress)
             write_scene_report(
                 mapped,
-                fitted.classifier.result_,
+                fitted.trust,
+                len(fitted.places),
                 folder / REPORT,
                 title=f"graphuq: {scene.name}",
                 class_names=fitted.classes,
@@ -108,8 +109,8 @@ def map_command(
                 settings=settings_of(fitted),
             )
     if not quiet:
-        trust = fitted.classifier.result_.trust
-        print(f"{trust.headline}\n{len(fitted.labels.classes)} labelled pixels of "
+        places = fitted.trust.checks["places"].sentence
+        print(f"{fitted.trust.headline}\n{places}\n{len(fitted.labels.classes)} labelled pixels of "
               f"{len(fitted.classes)} classes, {len(fitted.places)} nodes")  # fmt: skip
         total = int(mapped.counts.sum())
         for name, count, mean in zip(fitted.classes, mapped.counts, mapped.means, strict=True):

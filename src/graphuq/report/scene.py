@@ -11,7 +11,7 @@ from jaxtyping import Int
 
 from graphuq.plots.panels import class_colors, panels
 from graphuq.report import figures
-from graphuq.results.result import Result
+from graphuq.results.trust.base import Trust
 from graphuq.utils.extras import require_extra
 from graphuq.utils.html import embedded, write_page
 
@@ -30,7 +30,8 @@ ALTERNATIVES = {
 
 def write_scene_report(
     mapped: Any,
-    result: Result,
+    trust: Trust,
+    n_nodes: int,
     path: str | Path,
     *,
     title: str,
@@ -46,8 +47,10 @@ def write_scene_report(
     ----------
     mapped : graphuq.external.raster.Overview
         As `graphuq.external.raster.write_maps` returns it.
-    result : Result
-        Posterior of the nodes, whose verdict is shown.
+    trust : Trust
+        Verdict, as of `graphuq.external.raster.FittedScene`.
+    n_nodes : int
+        Pixels that are nodes of the graph.
     path : path
     title : str
     class_names : sequence of length K
@@ -75,10 +78,10 @@ def write_scene_report(
         "graphuq.report",
         "scene.html",
         title=title,
-        trust=result.trust,
+        trust=trust,
         cards=[
             (f"{100 * mean:.1f} %", "expected accuracy: mean probability of the inferred class"),
-            (f"{len(result.has_evidence):,}", "pixels are nodes of the graph"),
+            (f"{n_nodes:,}", "pixels are nodes of the graph"),
         ],
         n_pixels=n_pixels,
         n_labelled=len(labelled),

@@ -2,6 +2,7 @@
 
 import dataclasses
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -9,10 +10,12 @@ from jaxtyping import Bool, Float, Int
 from scipy import sparse
 
 from graphuq.classifier.classifier import GraphClassifier
-from graphuq.errors import GraphuqWarning, require
+from graphuq.classifier.separate_places import check_places, leave_places_out
+from graphuq.errors import GraphuqWarning, InvalidInput, require
 from graphuq.external.raster.labels import PixelLabels, with_data
 from graphuq.external.raster.scene import Scene, Tile
 from graphuq.graphs.pixels import PixelGraph, Pixels
+from graphuq.results.trust.base import Trust, not_computed
 from graphuq.utils.checks import require_integer
 from graphuq.utils.progress import Progress
 from graphuq.utils.user_warnings import warn_user
@@ -60,6 +63,21 @@ class FittedScene:
     classifier: GraphClassifier
     labels: PixelLabels
     mask: Bool[np.ndarray, "R C"]
+
+    @cached_property
+    def trust(self) -> Trust:
+        """The verdict on the answer, with a check of places far from labels.
+
+        It weighs the graphs three times again, each time without the labels of a third of some
+        squares; see `graphuq.classifier.separate_places`.
+        """
+        checks = dict(self.classifier.result_.trust.checks)
+        try:
+            found = leave_places_out(self.classifier, self.places)
+            checks["places"] = check_places(found, "pixels")
+        except InvalidInput as error:
+            checks["places"] = not_computed("How right places far from labels are", error)
+        return Trust(checks)
 
     @property
     def places(self) -> Int[np.ndarray, "N 2"]:
