@@ -9,6 +9,7 @@ How to run:
     python benchmarks/bench_scenes.py draws [--draws 10]
     python benchmarks/bench_scenes.py sampled [--draws 3]
     python benchmarks/bench_scenes.py parts [--draws 3]
+    python benchmarks/bench_scenes.py far [--draws 2]
     python benchmarks/bench_scenes.py size [--side 4000]
     python benchmarks/bench_scenes.py --summary
 
@@ -16,6 +17,7 @@ Data: Indian Pines (Baumgardner, Biehl & Landgrebe 2015), which the package tens
 is simulated. "draws" are random labels, tested at all other labelled pixels, and labels outside of
 a fifth of the squares of 29 × 29 pixels, tested in these. "sampled" uses 5,000 and 10,000 of the
 21,025 pixels as nodes; "parts" are the three graphs, each by itself.
+"far" prints the check of places far from labels beside the truth, and stores nothing.
 
 Prints accuracy, mean accuracy of a class, log score, calibration error (ten bins of the largest
 probability) and seconds. Results go to ``benchmarks/results/scenes.json``.
@@ -39,6 +41,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
 import graphuq as gq
+from graphuq.classifier.separate_places import check_places, leave_places_out
 from graphuq.datasets.packaged import CROPS
 from graphuq.errors import UnlabelledScoreWarning
 from graphuq.external.raster.fit import mean_over_nodes
@@ -231,6 +234,25 @@ def size(side):
     print(side, {k: round(v, 3) for k, v in row.items()})
 
 
+def far(n_draws, first):
+    """Print what labels of squares that are left out say, beside the test pixels."""
+    values, truth = indian_pines()
+    graph = gq.graphs.pixel_graph(values)
+    places = np.argwhere(np.ones(values.shape[1:]))
+    for seed in range(first, first + n_draws):
+        for group, y, test in settings(truth, seed):
+            fitted = gq.GraphClassifier(graph).fit(None, y)
+            p = wide(fitted.label_distributions_, fitted.classes_, int(truth.max()) + 1)[test]
+            begin = time.process_time()
+            found = leave_places_out(fitted, places)
+            check = check_places(found, "pixels")
+            print(seed, group, fitted.result_.trust.level, check.level,
+                  f"test {(p.argmax(axis=1) == truth[test]).mean():.3f}",
+                  f"probability {p.max(axis=1).mean():.3f}; {check.sentence}",
+                  f"log score {found.log_score:.2f} ({found.one_by_one[1]:.2f} one by one),",
+                  f"{time.process_time() - begin:.0f} CPU s", flush=True)  # fmt: skip
+
+
 def summary():
     stored = json.loads(PATH.read_text())
     print("| labels | method | draws | accuracy | mean of classes | log score | calibration error "
@@ -248,7 +270,7 @@ def summary():
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("part", nargs="?", choices=[*METHODS, "size"])
+    parser.add_argument("part", nargs="?", choices=[*METHODS, "far", "size"])
     parser.add_argument("--draws", type=int, default=10)
     parser.add_argument("--first", type=int, default=0, help="seed of the first draw")
     parser.add_argument("--side", type=int, default=4000)
@@ -258,5 +280,7 @@ if __name__ == "__main__":
         summary()
     elif given.part == "size":
         size(given.side)
+    elif given.part == "far":
+        far(given.draws, given.first)
     else:
         draws(given.part, given.draws, given.first)
