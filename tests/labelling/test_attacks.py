@@ -186,6 +186,23 @@ QUERIES = [
     "queue?user=a%0d%0aSet-Cookie:a=b",
     "queue?user=%E2%80%AEada",
     "queue?user=%20",
+    "search?state=everything",
+    "search?order=%00",
+    "search?least=-1",
+    "search?least=1e-9",
+    "search?least=2",
+    "search?least=NaN",
+    "search?least=.5",
+    "search?least=0.9&most=0.1",
+    "search?most=" + "9" * 400,
+    "views?rows=",
+    "views?rows=40",
+    "views?rows=-1",
+    "views?rows=1,,2",
+    "views?rows=1;2",
+    "views?rows=" + ",".join(["1"] * 201),
+    "views?rows=" + "9" * 400,
+    "views?rows=../../etc/passwd",
 ]
 
 
@@ -202,8 +219,8 @@ def test_unusual_questions_are_answered(page):
         "queue?n=0",
         "queue?held=" + ",".join(["9" * 5000, "-", "x", "1"]),
         "queue?tab=" + "x" * 9000,
-        "search?q=" + "%F0%9F%98%80" * 500,
-        "search?q=%FF%FE",
+        "search?text=" + "%F0%9F%98%80" * 500,
+        "search?text=%FF%FE",
         "alike/3?label=" + "y" * 5000,
         "state?user=ada&user=bob",
     ):
@@ -373,7 +390,27 @@ BODIES = {
     "compressed": b"\x1f\x8b\x08\x00\x00",
     "zeros": b"\x00" * 1000,
     "spaces": b" " * 999_999,
+    "an unknown kind": b'{"label": "a", "rows": [5], "kind": "audit"}',
+    "a kind that is no text": b'{"label": "a", "rows": [5], "kind": ["label"]}',
 }
+REMARKS = {
+    "note": [
+        b"{}", b'{"rows": [5]}', b'{"rows": [5], "text": 1}', b'{"rows": [5, 6], "text": "a"}',
+        b'{"rows": [40], "text": "a"}', b'{"rows": [], "text": "a"}',
+        b'{"rows": [5], "text": "a\\u0000"}', b'{"rows": [5], "text": "\\u202ea"}',
+        b'{"rows": [5], "text": "' + b"x" * 2001 + b'"}', b'{"rows": [5], "text": ["a"]}',
+    ],
+    "flag": [
+        b"{}", b'{"rows": [5]}', b'{"rows": [5], "on": 1}', b'{"rows": [5], "on": "true"}',
+        b'{"rows": [5, 6], "on": true}', b'{"rows": [-1], "on": true}', b'{"rows": 5, "on": true}',
+    ],
+    "audit": [
+        b"{}", b'{"n": 0}', b'{"n": -5}', b'{"n": 1001}', b'{"n": 1.5}', b'{"n": "5"}',
+        b'{"n": true}', b'{"n": ' + b"9" * 4000 + b"}", b'{"n": null}', b'{"n": [5]}', b'{"n": 5}x',
+    ],
+    "end_audit": [b"[]", b'{"user": "\\u0000"}'],
+    "accuracies": [b"[]", b'{"user": 5}'],
+}  # fmt: skip
 
 
 UNUSABLE = [
@@ -389,6 +426,49 @@ def test_unusable_bodies_are_refused_with_a_reason(page, name, act):
     answer = request(page, "POST", f"/api/{act}", BODIES[name])
     assert is_safe(answer) == 400
     assert ";" in json.loads(answer[2])["error"]
+
+
+@pytest.mark.parametrize(("act", "body"), [(a, b) for a, all in REMARKS.items() for b in all])
+def test_unusable_remarks_and_audits_are_refused(page, act, body):
+    before = len(page.session.store.records)
+    answer = request(page, "POST", f"/api/{act}", body)
+    assert is_safe(answer) == 400
+    assert ";" in json.loads(answer[2])["error"]
+    assert len(page.session.store.records) == before
+
+
+@pytest.mark.parametrize("act", ["note", "flag", "audit", "end_audit", "accuracies"])
+def test_new_changes_need_the_page_and_the_cookie(page, act):
+    body, before = (
+        b'{"rows": [5], "text": "x", "on": true, "n": 5}',
+        len(page.session.store.records),
+    )
+    assert is_safe(request(page, "POST", f"/api/{act}", body, cookie=False)) == 403
+    assert is_safe(request(page, "POST", f"/api/{act}", body, Origin="http://evil.example")) == 403
+    assert is_safe(request(page, "POST", f"/api/{act}", body, Content_Type="text/plain")) == 415
+    assert is_safe(request(page, path=f"/api/{act}")) == 405
+    assert len(page.session.store.records) == before
+
+
+@pytest.mark.parametrize("path", ["/report", "/log.csv", "/readings.csv", "/api/guidelines"])
+def test_new_answers_need_the_cookie_and_run_nothing(page, path):
+    assert is_safe(request(page, path=path, cookie=False)) == 403
+    note = json.dumps({"rows": [5], "text": HOSTILE, "user": HOSTILE}).encode()
+    assert is_safe(request(page, "POST", "/api/note", note)) == 200
+    assert is_safe(label(page, label=HOSTILE, user=HOSTILE)) == 200
+    status, headers, body = answer = request(page, path=path)
+    assert is_safe(answer) == status == 200
+    if headers["content-type"].startswith("text/html"):
+        assert b"<script" not in body
+    undo = json.dumps({"user": HOSTILE}).encode()
+    assert json.loads(request(page, "POST", "/api/undo", undo)[2])["rows"] == [5]
+
+
+def test_cells_of_the_log_are_no_formulas(page):
+    note = json.dumps({"rows": [5], "text": "=cmd|' /C calc'!A0"}).encode()
+    assert is_safe(request(page, "POST", "/api/note", note)) == 200
+    table = pd.read_csv(io.BytesIO(request(page, path="/log.csv")[2]), dtype=str)
+    assert table["text"].tolist()[-1] == "'=cmd|' /C calc'!A0"
 
 
 def test_odd_names_of_classes_come_back_as_they_are(page):

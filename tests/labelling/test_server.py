@@ -18,7 +18,7 @@ pytest.importorskip("starlette.testclient", reason="pip install graphuq[dev], to
 from starlette.testclient import TestClient
 
 from graphuq.labelling.address import path_of
-from graphuq.labelling.application import application
+from graphuq.labelling.application import PageOptions, application
 
 TOKEN = "secret-token"
 ORIGIN = "http://127.0.0.1:8000"
@@ -54,7 +54,7 @@ def session(tmp_path, model):
 
 @pytest.fixture
 def app(session):
-    return application(session, TOKEN, "ada", "Titles & <b>more</b>")
+    return application(session, TOKEN, PageOptions("Titles & <b>more</b>", "ada"))
 
 
 @pytest.fixture
@@ -195,7 +195,8 @@ def test_queue_card_search_and_look_alikes(page):
     assert page.get("/api/card/40").status_code == 400
     assert page.get("/api/queue", params={"n": "many"}).status_code == 400
     assert page.get("/api/queue", params={"n": 101}).status_code == 400
-    assert [hit["row"] for hit in page.get("/api/search", params={"q": "TEXT 12"}).json()] == [12]
+    found = page.get("/api/search", params={"text": "TEXT 12"}).json()
+    assert [hit["row"] for hit in found["views"]] == [12]
     assert len(page.get("/api/alike/3", params={"label": "left"}).json()) > 0
     found = page.get("/api/map").json()
     assert len(found["x"]) == len(found["color"]) == 40
@@ -240,7 +241,7 @@ def test_pictures_of_a_folder_are_served(pictures):
     items = PictureFiles.in_folder(pictures)
     assert list(items.ids) == ["b.png", "below/a.PNG"]
     assert items.picture(1) == (PIXEL, "image/png")
-    assert items.find("BELOW") == [1]
+    assert items.containing("BELOW", range(len(items))).tolist() == [1]
 
 
 @pytest.mark.parametrize("name", ["../secret.png", "below/../../secret.png", "{root}/secret.png"])

@@ -10,6 +10,7 @@ import graphuq as gq
 from graphuq.errors import InvalidInput
 from graphuq.labelling import session as module
 from graphuq.labelling import turns
+from graphuq.labelling.finding import Finder
 from graphuq.labelling.items import TableItems, items_of
 from graphuq.labelling.model import Model
 from graphuq.labelling.session import Session
@@ -308,7 +309,7 @@ def test_labels_go_on_when_the_file_is_replaced(open_session, monkeypatch, tmp_p
 
 def test_look_alikes_have_the_class_that_was_asked_for(open_session, moons):
     session = open_session(given={0: "left", 59: "right", 10: "left", 45: "right"})
-    found = session.alike(3, "left")
+    found = Finder(session).alike(3, "left")
     assert len(found) > 10
     assert {item["likeliest"]["name"] for item in found} == {"left"}
     assert 3 not in [item["row"] for item in found]

@@ -18,6 +18,7 @@ from graphuq.cli.classify import classify
 from graphuq.cli.datasets import datasets
 from graphuq.cli.demo import demo
 from graphuq.cli.label import label
+from graphuq.cli.labelling_team import label_report, label_user
 from graphuq.cli.map import map_command
 from graphuq.cli.own_parts import import_parts
 from graphuq.cli.predict import predict
@@ -91,6 +92,8 @@ app.command()(classify)
 app.command()(regress)
 app.command()(predict)
 app.command()(label)
+app.command("label-user")(label_user)
+app.command("label-report")(label_report)
 app.command("map")(map_command)
 app.command()(datasets)
 

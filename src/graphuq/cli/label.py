@@ -12,9 +12,10 @@ from graphuq.utils.files import check_writable
 from graphuq.utils.output_folder import atomic_folder, output_folder
 
 if TYPE_CHECKING:
+    from graphuq.labelling.hosting import Hosting
     from graphuq.labelling.server import LabellingPage
 
-PAGE = "Page"
+PAGE, PEOPLE = "Page", "Several people"
 WAIT = 10.0  # seconds for another run that writes to the output folder
 LABELS_FILE = "labels.jsonl"  # in the output folder, written at each label
 TABLES = ("labels.csv", "predictions.csv")  # of labels and of answers, written at the end
@@ -127,6 +128,62 @@ def label(
             PAGE,
         ),
     ] = "auto",
+    overlap: Annotated[
+        float,
+        typer.Option(
+            metavar="SHARE",
+            min=0,
+            max=1,
+            help="Share of the items that two people label, the second one without help.",
+            rich_help_panel=PEOPLE,
+        ),
+    ] = 0.0,
+    goal: Annotated[
+        float,
+        typer.Option(
+            metavar="SHARE",
+            help="Accuracy of the predictions at which you want to stop; an audit on the page "
+            "says whether it is reached.",
+            rich_help_panel=PAGE,
+        ),
+    ] = 0.95,
+    guidelines: Annotated[
+        Path | None,
+        opt.option("FILE", "Text or Markdown file that the page shows beside the item.", PAGE),
+    ] = None,
+    users: Annotated[
+        Path | None,
+        opt.option(
+            "FILE",
+            "People who log in, as graphuq label-user writes them.",
+            PEOPLE,
+            default="nobody; the page is for this machine",
+        ),
+    ] = None,
+    origin: Annotated[
+        str | None,
+        opt.option(
+            "URL",
+            "With --users: address that browsers open, of a proxy with TLS, such as "
+            "https://labels.example.org.",
+            PEOPLE,
+        ),
+    ] = None,
+    host: Annotated[
+        str | None,
+        opt.option(
+            "ADDRESS",
+            "With --users: address on which the page listens.",
+            PEOPLE,
+            default="127.0.0.1",
+        ),
+    ] = None,
+    plain_http: Annotated[
+        bool,
+        opt.flag(
+            "--plain-http", "Allow an --origin without TLS; others can then read passwords.", PEOPLE
+        ),
+    ] = False,
     *,
     given: dict[str, Any],
 ) -> None:
@@ -145,12 +202,14 @@ def label(
 
     require_extra("label")
     require_one_source(label_column, labels)
+    hosting = _hosting(users, origin, host, plain_http)
     check_writable(output)
     from graphuq.cli.encoding import encoder_from
     from graphuq.cli.items import Columns, read_source
     from graphuq.cli.unread import require_unread
 
-    files = {"FILE": file, "--features": features, "--labels": labels}
+    files = {"FILE": file, "--features": features, "--labels": labels,
+             "--users": users, "--guidelines": guidelines}  # fmt: skip
     require_unread(files, output, LABELS_FILE, *TABLES)
 
     encoder = encoder_from(encode, impute, kind, missing_value, scaling)
@@ -173,8 +232,28 @@ def label(
         port=port,
         open_browser=browser,
         title=title or f"graphuq label: {shown.name}",
+        overlap=overlap,
+        goal=goal,
+        guidelines=guidelines,
+        hosting=hosting,
     )
     _serve(page, output, quiet)
+
+
+def _hosting(
+    users: Path | None, origin: str | None, host: str | None, plain_http: bool
+) -> "Hosting | None":
+    """Return where the page is, or None for a page of this machine."""
+    from graphuq.labelling.hosting import ADDRESS, Hosting
+
+    if users is None:
+        is_given = origin is not None or host is not None or plain_http
+        what, remedy = "--origin, --host or --plain-http", "add --users, or leave it out"
+        require(not is_given, what, "given without --users", remedy)
+        return None
+    remedy = "add the address that browsers open, such as https://labels.example.org"
+    require(origin is not None, "--origin", "not given beside --users", remedy)
+    return Hosting(users, str(origin), host or ADDRESS, plain_http)
 
 
 def _open(
@@ -218,7 +297,8 @@ def _serve(page: "LabellingPage", output: Path, quiet: bool) -> None:
     """Wait for Ctrl+C, then write the tables."""
     from graphuq.utils.csv_files import write_csv
 
-    print(f"{page.address}\n(of this machine only; Ctrl+C ends it, and no label is lost)")
+    place = f"of a proxy to {page.origin}" if page.is_hosted else "of this machine only"
+    print(f"{page.address}\n({place}; Ctrl+C ends it, and no label is lost)")
     try:
         page.wait()
     except KeyboardInterrupt:

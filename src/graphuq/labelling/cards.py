@@ -9,7 +9,8 @@ from jaxtyping import Float
 
 from graphuq.labelling.items import Items
 from graphuq.labelling.model import Snapshot
-from graphuq.labelling.records import Disagreement, Record
+from graphuq.labelling.records import GIVES_LABEL, Record
+from graphuq.labelling.standing import Disagreement, Standing
 from graphuq.results.table import Latent, answer_columns, columns_of, frame_of
 from graphuq.utils.extras import require_extra
 
@@ -39,6 +40,30 @@ def card_of(
             near.append({**thumb, "closeness": round(max(closeness, 0.0), 3)})
     card["neighbours"] = near
     return card
+
+
+def without_help(card: Mapping[str, Any], reason: str) -> dict[str, Any]:
+    """Return a card without label and probabilities, which a person is to read without help.
+
+    Parameters
+    ----------
+    card : mapping of str to Any
+        As of `card_of`.
+    reason : str
+        Why: "audit", or "second" of two people.
+    """
+    hidden: dict[str, Any] = {"label": None, "likeliest": None, "classes": [], "neighbours": []}
+    return {**card, **hidden, "blind": reason}
+
+
+def remarks_of(standing: Standing, row: int) -> dict[str, Any]:
+    """Return notes, flags, and different labels of an item."""
+    disputed = standing.labels_of(row) if standing.is_disputed(row) else {}
+    return {
+        "notes": dict(standing.notes.get(row, {})),
+        "flags": list(standing.flags.get(row, {})),
+        "disputed": disputed,
+    }
 
 
 def thumb_of(
@@ -149,6 +174,8 @@ def history_of(records: Sequence[Record], given: Mapping[int, str]) -> dict[int,
         if record.expected_errors is not None:
             value = float(record.expected_errors)
             found[len(labelled)] = [value, value, value]
+        if record.kind not in GIVES_LABEL:
+            continue
         if record.label is None:
             labelled.discard(record.row)
         else:

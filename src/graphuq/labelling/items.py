@@ -28,7 +28,7 @@ PICTURES = {
 
 MAX_TEXT = 20_000  # characters of an item that are shown
 MAX_FIELDS = 400  # columns of a table that are shown
-SEARCHED_FIELDS = 60  # columns in which `Items.find` searches
+SEARCHED_FIELDS = 60  # columns in which `Items.containing` searches
 
 
 class Items(ABC):
@@ -77,16 +77,14 @@ class Items(ABC):
         columns = self.beside.content(row)
         return {**columns, **self.content(row)}
 
-    def find(self, query: str, max_rows: int = 50) -> list[int]:
-        """Return the first items whose name or text contains a query, without regard to case."""
-        wanted, found = query.casefold(), []
-        for row, name in enumerate(self.ids):
+    def containing(self, text: str, rows: Iterable[int]) -> np.ndarray:
+        """Return those of some rows whose name or text contains a text, without regard to case."""
+        wanted, found = text.casefold(), []
+        for row in map(int, rows):
             beside = "" if self.beside is None else self.beside.words(row)
-            if any(wanted in text.casefold() for text in (name, self.words(row), beside)):
+            if any(wanted in part.casefold() for part in (self.ids[row], self.words(row), beside)):
                 found.append(row)
-                if len(found) == max_rows:
-                    break
-        return found
+        return np.array(found, dtype=np.int64)
 
     def digest(self, n_items: int) -> str:
         """Return a checksum of the first items, which tells whether items are the same again."""

@@ -1,4 +1,4 @@
-"""A server of this machine only, in a thread: of the labelling page, and for other programs."""
+"""A server in a thread, of this machine only unless told: labelling page, and other programs."""
 
 import secrets
 import socket
@@ -7,11 +7,11 @@ import time
 from typing import Any, TypeVar
 
 from graphuq.errors import InvalidInput, StorageError, require
+from graphuq.labelling.hosting import ADDRESS
 from graphuq.labelling.session import Session
 
 Server = TypeVar("Server", bound="LocalServer")
 
-ADDRESS = "127.0.0.1"  # of this machine only
 START_S = 30.0
 STOP_S = 3.0
 
@@ -24,6 +24,8 @@ class LocalServer:
     session : Session
     port : int
         0 takes a free one.
+    host : str, optional
+        Address on which it listens, by default one of this machine only.
 
     Attributes
     ----------
@@ -38,12 +40,12 @@ class LocalServer:
         If the port cannot be used.
     """
 
-    def __init__(self, session: Session, port: int) -> None:
+    def __init__(self, session: Session, port: int, host: str = ADDRESS) -> None:
         self.session = session
         require(0 <= port < 65_536, "port", f"{port}", "use 0 to 65535")
-        self._socket = _listen(port)
+        self._socket = _listen(port, host)
         self.port = int(self._socket.getsockname()[1])
-        self.origin = f"http://{ADDRESS}:{self.port}"
+        self.origin = f"http://{f'[{host}]' if ':' in host else host}:{self.port}"
         self.token = secrets.token_urlsafe(24)
 
     def use(self, app: Any) -> None:
@@ -107,13 +109,15 @@ class LocalServer:
         self.close()
 
 
-def _listen(port: int) -> socket.socket:
-    """Return a socket on this machine only."""
-    found = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+def _listen(port: int, host: str) -> socket.socket:
+    """Return a socket on an address."""
+    found = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET, socket.SOCK_STREAM)
     found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
-        found.bind((ADDRESS, port))
+        found.bind((host, port))
     except OSError as error:
         found.close()
-        raise InvalidInput("port", f"{port} ({error.strerror})", "use another port, or 0") from None
+        raise InvalidInput(
+            "port", f"{port} of {host} ({error.strerror})", "use another port, or 0"
+        ) from None
     return found

@@ -110,6 +110,11 @@ class Model:
         self.similarity, _ = _with_notes(lambda: Similarity(graph))
 
     @property
+    def graph(self) -> Any:
+        """The graph of the items, after `prepare`."""
+        return self._settings.graph
+
+    @property
     def wants_refit(self) -> bool:
         """Whether there are so many new labels that evidence should choose hyperparameters."""
         return len(self._labels) >= REFIT_FACTOR * self._n_labels_of_fit

@@ -7,7 +7,7 @@ from typing import Any
 
 from graphuq.errors import require
 from graphuq.labelling.address import COOKIE, path_of
-from graphuq.labelling.local_server import ADDRESS
+from graphuq.labelling.hosting import ADDRESS
 from graphuq.utils.extras import require_extra
 from graphuq.utils.html import bundled
 

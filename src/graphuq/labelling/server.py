@@ -12,8 +12,11 @@ from graphuq.classifier.classifier import GraphClassifier
 from graphuq.classifier.labels import split_labels
 from graphuq.classifier.options import check_options
 from graphuq.errors import require
+from graphuq.labelling.accounts import Accounts
 from graphuq.labelling.cards import predictions_of
 from graphuq.labelling.features import check_rows, features_and_classifier
+from graphuq.labelling.guidelines import guidelines_of
+from graphuq.labelling.hosting import ADDRESS, Hosting
 from graphuq.labelling.items import TableItems, items_of
 from graphuq.labelling.local_server import LocalServer
 from graphuq.labelling.model import Model
@@ -41,6 +44,10 @@ def label(
     port: int = 0,
     open_browser: bool = True,
     title: str = "graphuq label",
+    overlap: float = 0.0,
+    goal: float = 0.95,
+    guidelines: str | Path | None = None,
+    hosting: Hosting | None = None,
 ) -> "LabellingPage":
     """Label items on a page in the browser, which proposes what to label next.
 
@@ -76,6 +83,17 @@ def label(
         Port of the page; 0 takes a free one.
     open_browser : bool, default True
     title : str
+    overlap : float, default 0
+        Share of the items that two people label, chosen at random. The second person sees neither
+        the label of the first one nor probabilities.
+    goal : float, default 0.95
+        Accuracy of the predictions at which you want to stop, in (0, 1). An audit on the page says
+        whether it is reached.
+    guidelines : path, optional
+        Text or Markdown file that the page shows beside the item.
+    hosting : Hosting, optional
+        People who log in, and the address at which a proxy offers the page. By default the page is
+        for this machine only.
 
     Returns
     -------
@@ -105,13 +123,21 @@ def label(
         check_rows(X, shown)
     if columns is not None:
         shown.beside = TableItems(columns, shown.ids)
+    if guidelines is not None:
+        guidelines_of(guidelines)
+    if hosting is not None:
+        Accounts(hosting.users)
     given = known_labels(y, len(shown))
     names = [check_name(str(name), "classes") for name in classes]
     X, classifier = features_and_classifier(X, shown, classifier)
     check_options(classifier)
     store = LabelStore(labels, shown)
-    session = Session(shown, Model(X, classifier, rule), store, given, names)
-    page = LabellingPage(session, user=user, port=port, title=title)
+    session = Session(shown, Model(X, classifier, rule), store, given, names, overlap)
+    try:
+        page = LabellingPage(session, user, port, title, goal, guidelines, hosting)
+    except BaseException:
+        store.close()
+        raise
     page.start()
     if open_browser:
         webbrowser.open(page.address)
@@ -124,20 +150,48 @@ class LabellingPage(LocalServer):
     Attributes
     ----------
     address : str
-        Address with its token. Who knows it, on this machine, can see items and label them.
+        Address with its token. Who knows it, on this machine, can see items and label them. With
+        `Hosting`, the address for people who log in.
     session : Session
     """
 
     def __init__(
-        self, session: Session, user: str | None = None, port: int = 0, title: str = "graphuq label"
+        self,
+        session: Session,
+        user: str | None = None,
+        port: int = 0,
+        title: str = "graphuq label",
+        goal: float = 0.95,
+        guidelines: str | Path | None = None,
+        hosting: Hosting | None = None,
     ) -> None:
         self.user = check_name(_account() if user is None else user, "user")
-        super().__init__(session, port)
-        self._title = title
-        self.address = f"{self.origin}/?token={self.token}"
-        from graphuq.labelling.application import application  # imports Starlette
+        super().__init__(session, port, ADDRESS if hosting is None else hosting.host)
+        self._title, self._hosting = title, hosting
+        from graphuq.labelling.application import (  # imports Starlette
+            PageOptions,
+            application,
+            hosted_application,
+        )
 
-        self.use(application(session, self.token, self.user, title))
+        path = None if guidelines is None else Path(guidelines)
+        options = PageOptions(title, self.user, goal, path)
+        try:
+            if hosting is None:
+                self.address = f"{self.origin}/?token={self.token}"
+                app = application(session, self.token, options)
+            else:
+                self.address = hosting.origin + "/"
+                app = hosted_application(session, hosting, options)
+            self.use(app)
+        except BaseException:
+            self._socket.close()
+            raise
+
+    @property
+    def is_hosted(self) -> bool:
+        """Whether people log in, and a proxy offers the page."""
+        return self._hosting is not None
 
     @property
     def labels(self) -> np.ndarray:
@@ -169,9 +223,12 @@ class LabellingPage(LocalServer):
 
         Raises
         ------
-        StorageError
+        InvalidInput
+            If people log in to the page.
+        MissingPackage
             If anywidget is not installed.
         """
+        require(self._hosting is None, "hosting", "given beside a widget", "leave it out")
         return widget(page_text(self._title, self.user), height, self.port, self.token)
 
     def __repr__(self) -> str:

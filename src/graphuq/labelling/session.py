@@ -3,22 +3,32 @@
 import contextlib
 import dataclasses
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from graphuq.errors import GraphuqError, require
-from graphuq.labelling.cards import card_of, history_of, map_of, state_of, thumb_of
+from graphuq.labelling.cards import (
+    card_of,
+    history_of,
+    map_of,
+    remarks_of,
+    state_of,
+    thumb_of,
+    without_help,
+)
 from graphuq.labelling.items import Items
 from graphuq.labelling.model import Model, Snapshot
+from graphuq.labelling.records import GIVES_LABEL, LABEL
+from graphuq.labelling.similarity import Similarity
 from graphuq.labelling.store import LabelStore, check_name
 from graphuq.labelling.turns import Turns
+from graphuq.labelling.unaided import UnaidedRows
 from graphuq.results.uncertainty import rank_by_uncertainty
 
 CACHED = 8  # latest posteriors that are kept, so that undo restores the same probabilities
 POLL_S = 1.0  # seconds after which labels of other processes are seen
-ALIKE = 24  # items of the grid of look-alikes
 MAX_ROWS = 1_000  # labels that are given together
 
 
@@ -34,6 +44,8 @@ class Session:
         Labels that were known before; those in the store replace them.
     classes : sequence of str, optional
         Classes that the page offers although they may have no label.
+    overlap : float, default 0
+        Share of the items that two people label.
     """
 
     def __init__(
@@ -43,8 +55,10 @@ class Session:
         store: LabelStore,
         given: Mapping[int, str] | None = None,
         classes: Sequence[str] = (),
+        overlap: float = 0.0,
     ) -> None:
         self.items, self.store = items, store
+        self.unaided = UnaidedRows(store, len(items), overlap)
         self.given, self._model = dict(given or {}), model
         self._offered_classes = tuple(classes)
         self._changed = threading.Condition()
@@ -110,6 +124,7 @@ class Session:
         label: str,
         probabilities: Mapping[int, float] | None = None,
         version: int | None = None,
+        kind: str = LABEL,
     ) -> None:
         """Store one class for some items; the labels are on the disk when this returns.
 
@@ -123,6 +138,9 @@ class Session:
             What was shown as the probability of this class, by row.
         version : int, optional
             Version of the posterior that was shown.
+        kind : str, default "label"
+            "blind" for an item of which neither label nor probabilities were shown, "decision" to
+            end a disagreement. One that is not to be read so, or decided, has a plain label.
 
         Raises
         ------
@@ -132,16 +150,25 @@ class Session:
             If the disk does not take the labels.
         """
         user, label = check_name(user, "user"), check_name(label, "label")
-        self._check_rows(rows)
+        self.check_rows(rows)
         errors = self._snapshot.errors
-        self.store.append(
+        kind, batch = self.unaided.kind_of(user, rows, kind)
+        self.write(
             user,
             dict.fromkeys(map(int, rows), label),
             probabilities=probabilities,
             model=version,
             expected_errors=None if errors is None else errors[0],
+            kind=kind,
+            batch=batch,
         )
-        self._note_labels(user)
+
+    def write(self, user: str, labels: Mapping[int, str | None], **fields: Any) -> None:
+        """Store records of some rows; see `LabelStore.append`."""
+        self.check_rows(list(labels))
+        self.store.append(check_name(user, "user"), labels, **fields)
+        is_label = fields.get("kind", LABEL) in GIVES_LABEL
+        self._note_labels(user if is_label else None, labels)
 
     def undo(self, user: str) -> list[int]:
         """Take back the latest act of a user, a label or a skip; return its rows."""
@@ -154,24 +181,17 @@ class Session:
         self._note_labels()
         return rows
 
-    def withdraw(self, user: str, rows: Sequence[int]) -> None:
-        """Take back the labels that a user gave to some rows."""
-        self._check_rows(rows)
-        user = check_name(user, "user")
-        self.store.append(user, dict.fromkeys(map(int, rows)))
-        self._note_labels(user)
-
     def skip(self, user: str, rows: Sequence[int]) -> None:
         """Show some items to this user again only after all others."""
         user = check_name(user, "user")
-        self._check_rows(rows)
+        self.check_rows(rows)
         with self._changed:
             for row in rows:
                 self._turns.skip(user, int(row))
 
     def wish(self, rows: Sequence[int]) -> None:
         """Put some items at the head of the queue, such as those chosen on the map."""
-        self._check_rows(rows)
+        self.check_rows(rows)
         with self._changed:
             self._turns.wish(map(int, rows))
             self._touch()
@@ -192,40 +212,30 @@ class Session:
         """
         user = check_name(user, "user")
         with self._changed:
-            rows = self._turns.next_rows(user, tab, n, without, self._labels, self._ranked())
+            due = self.unaided.due(user)
+            rows = self._turns.next_rows(user, tab, n, without, self._labels, self._ranked(), due)
             snapshot = self._snapshot
-        return [self._card(row, snapshot) for row in rows]
+        return [self._card(row, snapshot, user) for row in rows]
 
-    def card(self, row: int) -> dict[str, Any]:
-        """Return all that the page shows of an item."""
-        self._check_rows([row])
-        return self._card(int(row), self._snapshot)
+    def card(self, row: int, user: str | None = None) -> dict[str, Any]:
+        """Return all that the page shows of an item to a user."""
+        self.check_rows([row])
+        return self._card(int(row), self._snapshot, user)
 
-    def alike(self, row: int, label: str | None = None) -> list[dict[str, Any]]:
-        """Return unlabelled items that are most similar to one, the closest first.
+    def thumbs(self, rows: Sequence[int]) -> list[dict[str, Any]]:
+        """Return small views of some items."""
+        snapshot, labels = self.latest
+        return [thumb_of(self.items, int(row), snapshot, labels) for row in rows]
 
-        Parameters
-        ----------
-        row : int
-        label : str, optional
-            Only items of which this class is the likeliest.
-        """
-        self._check_rows([row])
-        with self._changed:
-            snapshot, labels = self._snapshot, self._labels
-        if not self._ready:
-            return []
-        free = np.ones(len(self.items), dtype=bool)
-        free[list(labels)] = False
-        if label is not None and label in snapshot.classes and snapshot.probabilities is not None:
-            free &= snapshot.probabilities.argmax(axis=1) == snapshot.classes.index(label)
-        rows = self._model.similarity.closest(row, np.flatnonzero(free), ALIKE)
-        return [self._thumb(int(found), snapshot) for found in rows]
+    @property
+    def similarity(self) -> Similarity | None:
+        """Similarity of the items; None until the graph is there."""
+        return self._model.similarity if self._ready else None
 
-    def search(self, query: str) -> list[dict[str, Any]]:
-        """Return small views of the items whose name or text contains a query."""
-        snapshot = self._snapshot
-        return [self._thumb(row, snapshot) for row in self.items.find(query.strip())]
+    @property
+    def graph(self) -> Any:
+        """The graph of the items; None until it is there."""
+        return self._model.graph if self._ready else None
 
     def state(self, user: str, tab: str = "") -> dict[str, Any]:
         """Return counts, classes, errors left, and what to look at again."""
@@ -243,6 +253,7 @@ class Session:
                 "busy": self._is_behind(),
                 "failure": self._failure,
                 "restored": self.store.n_restored,
+                "people": self.store.standing.people,
                 "history": [[n, *values] for n, values in sorted(self._history.items())],
                 **state_of(self.items, snapshot, labels, list(names), disagreements),
             }
@@ -255,12 +266,12 @@ class Session:
             return {"x": [], "y": [], "color": [], "classes": [], "labelled": []}
         return map_of(self._model.similarity.coordinates(), snapshot, labels)
 
-    def _card(self, row: int, snapshot: Snapshot) -> dict[str, Any]:
-        similarity = self._model.similarity if self._ready else None
-        return card_of(self.items, row, snapshot, self._labels, similarity)
-
-    def _thumb(self, row: int, snapshot: Snapshot) -> dict[str, Any]:
-        return thumb_of(self.items, row, snapshot, self._labels)
+    def _card(self, row: int, snapshot: Snapshot, user: str | None) -> dict[str, Any]:
+        card = card_of(self.items, row, snapshot, self._labels, self.similarity)
+        reason = self.unaided.reason(row, user)
+        if reason is not None:
+            return without_help(card, reason)
+        return {**card, **remarks_of(self.store.standing, row)}
 
     # ---- queue and labels; the lock is held
 
@@ -276,7 +287,8 @@ class Session:
     def _current_labels(self) -> dict[int, str]:
         return {**self.given, **self.store.labels()}
 
-    def _check_rows(self, rows: Sequence[int]) -> None:
+    def check_rows(self, rows: Sequence[int]) -> None:
+        """Refuse rows that do not exist, none, and too many."""
         n = len(self.items)
         require(0 < len(rows) <= MAX_ROWS, "rows", f"{len(rows)} rows", f"give 1 to {MAX_ROWS}")
         for row in rows:
@@ -287,11 +299,11 @@ class Session:
         if self.store.refresh():
             self._note_labels()
 
-    def _note_labels(self, user: str | None = None) -> None:
+    def _note_labels(self, user: str | None = None, rows: Collection[int] = ()) -> None:
         """Tell the thread of new labels, of a user's act; restore the posterior that knows them."""
         with self._changed:
             if user is not None:
-                self._turns.note_label(user)
+                self._turns.note_label(user, rows)
             self._labels = self._current_labels()
             self._turns.forget_wishes(self._labels)
             known = self._cache.get(_key(self._labels))

@@ -9,19 +9,16 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from graphuq.errors import InvalidInput, StorageError, require
 from graphuq.labelling.items import Items
-from graphuq.labelling.records import Disagreement, Record, Standing
+from graphuq.labelling.records import LABEL, Record
 from graphuq.labelling.shared_file import SharedFile
-from graphuq.utils.extras import require_extra
+from graphuq.labelling.standing import Disagreement, Standing
 from graphuq.utils.files import atomic_write
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 FORMAT = "graphuq labels"
 VERSION = 1
@@ -78,8 +75,12 @@ class LabelStore:
         model: int | None = None,
         expected_errors: float | None = None,
         is_undo: bool = False,
+        kind: str = LABEL,
+        texts: Mapping[int, str] | None = None,
+        batch: str | None = None,
+        drawn_from: int | None = None,
     ) -> list[Record]:
-        """Write labels of one user, which are on the disk when this returns.
+        """Write labels or remarks of one user, which are on the disk when this returns.
 
         Parameters
         ----------
@@ -94,6 +95,14 @@ class LabelStore:
             Expected number of wrong labels that was shown.
         is_undo : bool, default False
             Whether the labels take back the latest act of the user.
+        kind : str, default "label"
+            What is written; see `Record`.
+        texts : mapping of int to str, optional
+            Text of the record of each row.
+        batch : str, optional
+            Common name of the records; by default a new one for several labels.
+        drawn_from : int, optional
+            Number of items from which those of an audit were drawn.
 
         Raises
         ------
@@ -106,8 +115,9 @@ class LabelStore:
         for row in labels:
             require(0 <= row < n_items, "row", f"{row}", f"use 0 to {n_items - 1}")
         now = datetime.now(UTC).isoformat(timespec="milliseconds")
-        batch = os.urandom(6).hex() if len(labels) > 1 else None
-        shown = probabilities or {}
+        if batch is None and len(labels) > 1:
+            batch = os.urandom(6).hex()
+        shown, said = probabilities or {}, texts or {}
         records = [
             Record(
                 time=now,
@@ -120,6 +130,9 @@ class LabelStore:
                 expected_errors=expected_errors,
                 is_undo=is_undo,
                 batch=batch,
+                kind=kind,
+                text=said.get(row, ""),
+                drawn_from=drawn_from,
             )
             for row, label in labels.items()
         ]
@@ -131,9 +144,11 @@ class LabelStore:
         """Take back the latest act of a user; return the labels that hold again, by row."""
         with self._mutex:
             self.refresh()
-            former = dict(self._log.standing.latest_act(user))
-            if former:
-                self.append(user, former, is_undo=True)
+            act = self._log.standing.latest_act(user)
+            if act is None:
+                return {}
+            former = dict(act.labels)
+            self.append(user, former, is_undo=True, kind=act.kind, batch=act.batch)
         return former
 
     def refresh(self) -> bool:
@@ -150,6 +165,16 @@ class LabelStore:
         with self._mutex:
             return self._log.standing.labels()
 
+    @property
+    def standing(self) -> Standing:
+        """What holds after all records, which changes with the next one."""
+        return self._log.standing
+
+    def readings(self) -> dict[int, dict[str, str]]:
+        """Return the class that each user gave to each row, without decisions."""
+        with self._mutex:
+            return self._log.standing.readings()
+
     def classes(self) -> list[str]:
         """Return all classes that were ever given, in the order of their first labels."""
         with self._mutex:
@@ -165,15 +190,6 @@ class LabelStore:
         """All records, in the order of the file."""
         with self._mutex:
             return list(self._log.records)
-
-    def to_dataframe(self) -> "pd.DataFrame":
-        """Return a table with columns ``id`` and ``label``, a row for each labelled item."""
-        require_extra("label")
-        import pandas as pd
-
-        labels = self.labels()
-        ids = [self._items.ids[row] for row in labels]
-        return pd.DataFrame({"id": ids, "label": list(labels.values())}, dtype=object)
 
     def to_array(self) -> np.ndarray:
         """Return the class of each item, an empty string where it has none, shape (N,)."""

@@ -37,6 +37,7 @@ class Turns:
         before: Collection[int],
         labelled: Collection[int],
         ranked: Iterable[int],
+        due: Iterable[int] = (),
     ) -> list[int]:
         """Return the next rows of a tab, and remember them.
 
@@ -49,6 +50,8 @@ class Turns:
         labelled : collection of int
         ranked : iterable of int
             All rows without a label, the best first; rows may repeat.
+        due : iterable of int, optional
+            Rows that come before all others, also if they have a label of another person.
         """
         self.see(user, tab)
         person, until = self._person(user), time.monotonic() - AWAY_S
@@ -60,8 +63,13 @@ class Turns:
             if (name, at) != (user, tab) and other.seen[at] > until
         }
         put_off = others.union(person.skipped)
-        first = (row for row in chain(self._wishes, ranked) if row not in put_off)
-        rows = list(islice(_new(chain(first, person.skipped, others), labelled, before), n))
+        due = list(due)
+        ranked = (row for row in chain(self._wishes, ranked) if row not in put_off)
+        later = chain(ranked, person.skipped, others)
+        first = (row for row in due if row not in put_off)
+        again = set(due)
+        rest = (row for row in later if row in again or row not in labelled)
+        rows = list(islice(_new(chain(first, rest), before), n))
         person.offered[tab] = [*rows, *before]
         return rows
 
@@ -76,9 +84,12 @@ class Turns:
             person.skipped.append(row)
             person.acts.append(row)
 
-    def note_label(self, user: str) -> None:
-        """Remember that the latest act of a user is a label."""
-        self._person(user).acts.append(None)
+    def note_label(self, user: str, rows: Collection[int]) -> None:
+        """Remember that the latest act of a user is a label, and that others may have its rows."""
+        person = self._person(user)
+        person.acts.append(None)
+        for tab, offered in person.offered.items():
+            person.offered[tab] = [row for row in offered if row not in rows]
 
     def undo(self, user: str) -> int | None:
         """Take back the latest act of a user; return its row, or None if it was a label."""

@@ -45,11 +45,17 @@ def check_writable(folder: str | Path) -> Path:
 
 
 @contextmanager
-def atomic_write(path: str | Path) -> Iterator[Path]:
+def atomic_write(path: str | Path, mode: int = 0o644) -> Iterator[Path]:
     """Yield a temporary path that replaces ``path`` once the block ends without an error.
 
     The file is on the disk when it replaces the older one. What a dead process left of a write
     to the same path is removed.
+
+    Parameters
+    ----------
+    path : path
+    mode : int, default 0o644
+        Who may read and write the file.
 
     Raises
     ------
@@ -71,7 +77,7 @@ def atomic_write(path: str | Path) -> Iterator[Path]:
     temporary = Path(name)
     try:
         yield temporary
-        temporary.chmod(0o644)
+        temporary.chmod(mode)
         sync(temporary)
         os.replace(temporary, path)
         sync_folder(path.parent)

@@ -111,7 +111,7 @@ class Backend:
             for annotation in deleted:
                 found = self._row_of.pop(_id_of(annotation), None)
                 if found is not None:
-                    self._session.withdraw(found[1], [found[0]])
+                    self._session.write(found[1], {found[0]: None})
         return {"status": "ok"}
 
     def train(self, body: dict[str, Any]) -> dict[str, Any]:
@@ -126,7 +126,7 @@ class Backend:
         user = user_of(annotation)
         if label is None:  # skipped, or emptied
             if self._row_of.pop(_id_of(annotation), None) is not None:
-                self._session.withdraw(user, [row])
+                self._session.write(user, {row: None})
             return
         self._row_of[_id_of(annotation)] = row, user
         snapshot = self._session.latest[0]

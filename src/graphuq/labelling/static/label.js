@@ -7,14 +7,16 @@
  * nobody works, and the class that "Accept" gives never changes in the moment of the key.
  */
 
-import { BASE, barOf, breakable, byId, dot, el, faces, get, itemViews, percent, pictureOf, post, remembered, smallView } from "./elements.js";
+import { BASE, barOf, breakable, byId, el, get, itemViews, percent, pictureOf, post, remembered } from "./elements.js";
 import { classPalette } from "./map.js";
-import { mapPanel, showErrors, showNeighbours, showReview } from "./panels.js";
+import { auditPanel } from "./audit.js";
+import { findingDialogs } from "./finding.js";
+import { showGuidelines } from "./guidelines.js";
+import { mapPanel, showErrors, showNeighbours, showPeople, showReview } from "./panels.js";
 
 const AHEAD = 8; // items fetched in advance
 const FREE_KEYS = [..."1234567890", ..."abcdehijklmopqrtvwxyz"]; // f, g, n, s and u are actions
 const MANY_CLASSES = 12; // above which a class is found by typing
-const SURE = 0.9; // probability from which a look-alike is marked in advance
 const LEGEND = " Bars are probabilities, lines their 90\u00a0% intervals.";
 const IDLE_MS = 1500; // without a key, after which the bars of the shown item are renewed
 const REACTION_MS = 600; // after such a change, in which "Accept" is ignored
@@ -32,9 +34,10 @@ const unsaved = new Set(); // rows whose labels are on their way
 const passed = new Set(); // rows that got a label or were skipped since the queue was asked for
 
 if (BASE !== "") history.replaceState(null, "", `${BASE}/`); // a cookie has the token
-byId("user").value = remembered("user") ?? document.body.dataset.user;
+const HOSTED = document.body.dataset.hosted !== undefined; // the name is that of the login
+if (!HOSTED) byId("user").value = remembered("user") ?? document.body.dataset.user;
 
-const user = () => byId("user").value.trim() || document.body.dataset.user;
+const user = () => (HOSTED ? "" : byId("user").value.trim()) || document.body.dataset.user;
 const say = (text) => { byId("said").textContent = text; };
 const classes = () => state.classes.map(({ name }) => name);
 
@@ -62,6 +65,10 @@ function show(card) {
   const label = byId("item-label");
   label.hidden = !card?.label;
   label.textContent = card?.label ? `labelled ${card.label}` : "";
+  byId("item-blind").hidden = !card?.blind;
+  byId("item-blind").textContent = card?.blind === "audit"
+    ? "audit: label it without help" : "a second person's label: without help";
+  showRemarks(card);
   const done = state.n_items > 0 && state.n_labelled >= state.n_items;
   const empty = done ? "All items have a label." : "The next item is on its way …";
   byId("item").replaceChildren(
@@ -100,7 +107,7 @@ function showClasses() {
   byId("classes-title").textContent = state.classes.length === 0
     ? "No class yet: press n and name the first one."
     : found?.length === 0 ? "No class has this in its name. Press Escape, then n for a new one."
-      : `Which class?${state.errors === null ? "" : LEGEND}`;
+      : `Which class?${current?.likeliest ? LEGEND : ""}`;
   byId("find").hidden = state.classes.length <= MANY_CLASSES;
   scrollTo(byId("classes").querySelector(".found") ?? byId("classes").querySelector(".likeliest"));
   byId("accept").disabled = likeliest === undefined;
@@ -189,10 +196,12 @@ async function renewCurrent() {
     setTimeout(renewCurrent, IDLE_MS);
     return;
   }
-  const renewed = await get(`/api/card/${card.row}`).catch(() => null);
+  const renewed = await get(`/api/card/${card.row}`, { user: user() }).catch(() => null);
   if (renewed === null || current !== card || performance.now() - acted < IDLE_MS) return;
   if (renewed.likeliest?.name !== card.likeliest?.name) changed = performance.now();
+  delete card.blind;
   Object.assign(card, renewed);
+  showRemarks(card);
   showClasses();
   showNeighbours(card, colorOf, openRow);
 }
@@ -200,7 +209,7 @@ async function renewCurrent() {
 async function openRow(row) {
   acted = performance.now();
   try {
-    const card = await get(`/api/card/${row}`);
+    const card = await get(`/api/card/${row}`, { user: user() });
     if (current !== null && current.row !== row) queue.unshift(current);
     queue = queue.filter((other) => other.row !== row);
     show(card);
@@ -220,14 +229,16 @@ function give(label) {
   unsaved.add(card.row);
   next();
   say(`${card.id}: ${label}`);
-  send([card.row], label, [share], card.version, () => {
+  const disputed = Object.keys(card.disputed ?? {}).length > 0;
+  const kind = card.blind ? "blind" : disputed ? "decision" : "label";
+  send([card.row], label, [share], card.version, kind, () => {
     card.label = null;
     queue.unshift(card);
   });
 }
 
-function send(rows, label, probabilities, version, onFailure) {
-  const body = { user: user(), rows, label, probabilities, version };
+function send(rows, label, probabilities, version, kind, onFailure) {
+  const body = { user: user(), rows, label, probabilities, version, kind };
   sending = sending.then(async () => {
     try {
       await post("/api/label", body);
@@ -289,88 +300,93 @@ byId("class-dialog").querySelector("form").addEventListener("submit", () => {
   give(name);
 });
 
-// ---- look-alikes and search
+// ---- items together, notes and flags
 
-async function showAlike() {
-  if (current === null || state.classes.length === 0) return;
-  const label = byId("alike-class").value;
-  const found = await get(`/api/alike/${current.row}`, { label });
-  const box = (item, checked) => {
-    const input = el("input", { type: "checkbox", checked, value: String(item.row) });
-    input.addEventListener("change", countAlike);
-    const share = item.likeliest ? `${item.likeliest.name} ${percent(item.likeliest.probability)}` : "";
-    return el("li", {}, el("label", {}, ...faces(item),
-      el("span", {}, input, ` ${share || item.id}`)));
-  };
-  const isSure = ({ likeliest }) => likeliest?.name === label && likeliest.probability >= SURE;
-  byId("alikes").replaceChildren(box(current, true), ...found.map((item) => box(item, isSure(item))));
-  alikes = new Map([current, ...found].map((item) => [item.row, item]));
-  byId("alike-note").textContent = `Marked are those of ${label} with at least ${percent(SURE)}. `
-    + "Mark others that you recognise, and take the mark from each one of another class.";
-  countAlike();
-}
-
-let alikes = new Map(); // small views of the items that are shown, by row
-const marked = () => [...byId("alikes").querySelectorAll(":checked")].map(({ value }) => Number(value));
-
-function countAlike() {
-  const n = marked().length;
-  byId("alike-accept").disabled = n === 0;
-  byId("alike-accept").textContent = `Label ${n} as ${byId("alike-class").value}`;
-  byId("alike-all").disabled = n === alikes.size;
-}
-
-function openAlike() {
-  if (current === null || state.classes.length === 0) return;
-  byId("alike-class").replaceChildren(...classes().map((name) => el("option", {
-    value: name, textContent: name, selected: name === (current.label ?? current.likeliest?.name),
-  })));
-  byId("alikes").replaceChildren();
-  byId("alike-dialog").showModal();
-  showAlike().catch(lost);
-}
-
-byId("alike-class").addEventListener("change", () => showAlike().catch(lost));
-byId("alike-all").addEventListener("click", () => {
-  for (const input of byId("alikes").querySelectorAll("input")) input.checked = true;
-  countAlike();
-});
-byId("alike-accept").addEventListener("click", () => {
-  const rows = marked(), label = byId("alike-class").value;
-  const shares = rows.map((row) => {
-    const likeliest = alikes.get(row)?.likeliest;
-    return likeliest?.name === label ? likeliest.probability : null;
-  });
-  byId("alike-dialog").close();
+/** Label several items, of which small views were shown, as one act. */
+function giveTogether(items, label) {
+  const rows = items.map(({ row }) => row);
+  const shares = items.map(({ likeliest }) => (likeliest?.name === label ? likeliest.probability : null));
   for (const row of rows) {
     unsaved.add(row);
     passed.add(row);
   }
   queue = queue.filter(({ row }) => !unsaved.has(row));
-  send(rows, label, shares, current?.version ?? null, () => fill(true));
+  send(rows, label, shares, current?.version ?? null, "label", () => fill(true));
   say(`${rows.length} items: ${label}`);
   if (current !== null && unsaved.has(current.row)) next();
+}
+
+const { openAlike, openSearch, openPreview } = findingDialogs({
+  state: () => state, current: () => current, classes, colorOf, openRow, giveTogether, lost,
 });
 
-let asked = 0;
-byId("query").addEventListener("input", async () => {
-  const mine = ++asked, q = byId("query").value.trim();
+function remark(path, body) {
+  const card = current;
+  if (card === null) return;
+  sending = sending.then(async () => {
+    try {
+      Object.assign(card, await post(path, { user: user(), rows: [card.row], ...body }));
+      if (current === card) showRemarks(card);
+    } catch (error) {
+      lost(error);
+    }
+  });
+}
+
+function flag() {
+  if (current !== null) remark("/api/flag", { on: !(current.flags ?? []).includes(user()) });
+}
+
+function note() {
+  if (current === null) return;
+  byId("note-text").value = current.notes?.[user()] ?? "";
+  byId("note-dialog").showModal();
+}
+
+byId("note-dialog").querySelector("form").addEventListener("submit", () => {
+  remark("/api/note", { text: byId("note-text").value });
+});
+
+function showRemarks(card) {
+  const notes = Object.entries(card?.notes ?? {}), flags = card?.flags ?? [];
+  byId("notes").hidden = notes.length === 0;
+  byId("notes").textContent = notes.map(([who, text]) => `${who}: ${text}`).join("\n");
+  byId("item-flag").hidden = flags.length === 0;
+  byId("item-flag").textContent = `flagged by ${flags.join(", ")}`;
+  byId("flag").setAttribute("aria-pressed", String(flags.includes(user())));
+  const disputed = Object.entries(card?.disputed ?? {});
+  byId("disputed").hidden = disputed.length === 0;
+  byId("disputed").textContent = `${disputed.map(([who, label]) => `${who}: ${label}`).join(" · ")}. `
+    + "The class that you give decides.";
+  for (const id of ["note", "flag"]) byId(id).disabled = card === null;
+}
+
+/** Fetch the items about which people disagree, and show them one after the other. */
+async function decide() {
   try {
-    const hits = q === "" ? [] : await get("/api/search", { q });
-    if (mine !== asked) return;
-    byId("hits").replaceChildren(...hits.map((item) => smallView(item,
-      item.label ? [dot(colorOf(item.label)), item.label] : [item.id],
-      (row) => { byId("search-dialog").close(); openRow(row); })));
-    byId("hits-note").textContent = q === "" ? "" : `${hits.length} found`;
+    const held = new Set([...unsaved, current?.row]);
+    const rows = state.disagreements.map(({ row }) => row).filter((row) => !held.has(row));
+    const cards = await Promise.all(rows.map((row) => get(`/api/card/${row}`, { user: user() })));
+    const open = cards.filter(({ disputed }) => Object.keys(disputed ?? {}).length > 0);
+    if (open.length === 0) return;
+    if (current !== null) queue.unshift(current);
+    queue = [...open, ...queue.filter(({ row }) => !rows.includes(row))];
+    next();
+    byId("item-name").focus({ preventScroll: true });
+  } catch (error) {
+    lost(error);
+  }
+}
+
+byId("decide").addEventListener("click", decide);
+byId("people-right").addEventListener("click", async () => {
+  try {
+    state.accuracies = await post("/api/accuracies", { user: user() });
+    showPeople(state);
   } catch (error) {
     lost(error);
   }
 });
-
-function openSearch() {
-  byId("search-dialog").showModal();
-  byId("query").select();
-}
 
 // ---- keys and buttons
 
@@ -380,8 +396,11 @@ function findClass() {
 
 const actions = {
   " ": accept, s: skip, u: undo, n: newClass, g: openAlike, f: findClass, "/": openSearch,
+  ".": note, "!": flag,
 };
-const buttons = { accept, skip, undo, "new-class": newClass, alike: openAlike, search: openSearch };
+const buttons = {
+  accept, skip, undo, "new-class": newClass, alike: openAlike, search: openSearch, note, flag,
+};
 for (const [id, act] of Object.entries(buttons)) {
   byId(id).addEventListener("click", (event) => { act(); release(event); });
 }
@@ -406,18 +425,34 @@ document.addEventListener("keydown", (event) => {
   event.preventDefault();
 });
 
-byId("user").addEventListener("change", () => {
-  remembered("user", user());
-  fill(true);
-});
+if (HOSTED) {
+  byId("log-out").addEventListener("click", async () => {
+    await post("/logout", {}).catch(() => null);
+    location.assign("/");
+  });
+} else {
+  byId("user").addEventListener("change", () => {
+    remembered("user", user());
+    fill(true);
+  });
+}
 
 // ---- news
 
-const map = mapPanel(() => state, openRow, (text) => { say(text); fill(true); });
+const told = (text) => { // what comes next is chosen anew
+  say(text);
+  queue = [];
+  fill(true);
+};
+const map = mapPanel(() => state, openRow, told, openPreview, lost);
+const showAudit = auditPanel(user, told, lost);
+showGuidelines().catch(lost);
 
 function lost(error) {
-  if (error.status === 403) alarm("This page has a new address. Open the one that graphuq printed.");
-  else alarm(error.status ? error.message : "No connection: is graphuq still running?");
+  if (error.status === 403) {
+    alarm(HOSTED ? "You are logged out. Load the page again to log in."
+      : "This page has a new address. Open the one that graphuq printed.");
+  } else alarm(error.status ? error.message : "No connection: is graphuq still running?");
 }
 
 function showState() {
@@ -437,6 +472,8 @@ function showState() {
   restored = state.restored;
   showErrors(state);
   showReview(state, colorOf, openRow);
+  showAudit(state.audit);
+  showPeople(state);
 }
 
 async function follow() {

@@ -4,6 +4,7 @@ import { byId, dot, el, get, percent, post, smallView } from "./elements.js";
 import { classPalette, createMap } from "./map.js";
 
 const SVG = "http://www.w3.org/2000/svg";
+const MAX_PREVIEW = 200; // items that are shown before they are labelled together
 const WIDTH = 300, HEIGHT = 120, LEFT = 34, BOTTOM = 20;
 
 function svg(tag, attributes, text = "") {
@@ -15,8 +16,8 @@ function svg(tag, attributes, text = "") {
 
 export function showNeighbours(card, colorOf, open) {
   const near = card.neighbours;
-  byId("why-note").textContent = near.length === 0
-    ? "No label yet: this item tells most about the others."
+  byId("why-note").textContent = card.blind ? "Hidden, so that the label is your own."
+    : near.length === 0 ? "No label yet: this item tells most about the others."
     : "The labelled items most similar to this one:";
   byId("why").replaceChildren(...near.map((item) => smallView(
     item, [dot(colorOf(item.label)), `${item.label ?? "no label now"}, similarity ${item.closeness.toFixed(2)}`], open,
@@ -72,17 +73,35 @@ export function showReview(state, colorOf, open) {
   const disagreements = state.disagreements.map((item) => smallView(item,
     [Object.entries(item.labels).map(([user, label]) => `${user}: ${label}`).join(" · ")], open));
   byId("suspects").replaceChildren(...disagreements, ...suspects);
+  byId("decide").hidden = disagreements.length === 0;
+  byId("decide").textContent = disagreements.length === 1 ? "Decide the disagreement"
+    : `Decide ${disagreements.length} disagreements`;
   byId("review").hidden = suspects.length + disagreements.length === 0;
 }
 
+/** How often each person is right, once that is asked for. */
+export function showPeople({ people, accuracies }) {
+  const { people: found, n_labels, busy, failure } = accuracies;
+  byId("people-panel").hidden = people.length < 2;
+  byId("people-right").disabled = busy;
+  byId("people-note").textContent = busy ? "Computing, which takes some minutes. You can go on."
+    : failure ? failure : found.length === 0 ? "Agreement is in the report."
+      : `By a model of ${n_labels} labels and the graph, with 90\u00a0% intervals:`;
+  byId("accuracies").replaceChildren(...found.map(({ annotator, accuracy, lower, upper }) => el("li", {
+    className: "quiet", textContent:
+      `${annotator}: right in ${percent(accuracy)} (${percent(lower)} to ${percent(upper)})` })));
+}
+
 /** The map, which is drawn when its panel is first opened, and again for each new posterior. */
-export function mapPanel(state, open, say) {
+export function mapPanel(state, open, say, preview, lost) {
   let map = null, selected = [], version = -1, busy = false;
   const note = byId("map-note"), lasso = byId("map-lasso"), toQueue = byId("map-queue");
+  const toLabel = byId("map-label");
 
   function choose(rows) {
     selected = [...rows];
     toQueue.disabled = selected.length === 0;
+    toLabel.disabled = selected.length === 0;
     note.textContent = selected.length ? `${selected.length} items selected.` : "";
   }
 
@@ -133,6 +152,16 @@ export function mapPanel(state, open, say) {
     say(`${Math.min(1000, selected.length)} items of the map come next.`);
     map?.setSelected([]);
     choose([]);
+  });
+  toLabel.addEventListener("click", async () => {
+    try {
+      const rows = selected.slice(0, MAX_PREVIEW);
+      const views = await get("/api/views", { rows: rows.join(",") });
+      preview(views, selected.length > rows.length
+        ? `The first ${rows.length} of ${selected.length} selected items` : "The selected items");
+    } catch (error) {
+      lost(error);
+    }
   });
   byId("map-panel").addEventListener("toggle", renew);
   return { renew };
