@@ -26,6 +26,7 @@ MODULES = {
     "graphuq.external.scanpy": "external",
     "graphuq.graphs": "graphs",
     "graphuq.inference": "inference",
+    "graphuq.labelling": "labelling",
     "graphuq.labelling.label_studio": "label_studio",
     "graphuq.likelihoods": "likelihoods",
     "graphuq.models": "models",

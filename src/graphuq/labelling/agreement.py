@@ -61,7 +61,7 @@ def krippendorff_alpha(readings: Iterable[Mapping[str, str]], random_state: int 
 
     Examples
     --------
-    >>> from graphuq.labelling.agreement import krippendorff_alpha
+    >>> from graphuq.labelling import krippendorff_alpha
     >>> both = [{"ada": "cat", "bob": "cat"}, {"ada": "dog", "bob": "dog"}]
     >>> krippendorff_alpha([*both, {"ada": "cat", "bob": "dog"}]).alpha.__round__(3)
     0.444
