@@ -54,8 +54,9 @@ def people_at(address, token, truth, n_people, seconds):
         while time.monotonic() < until:
             card = ask("next item", "GET", f"/api/queue?user={user}&tab=t&n=8")[0]
             time.sleep(THINKING_S * rng.uniform(0.5, 1.5))
+            kind = "blind" if "blind" in card else "label"
             body = {"user": user, "rows": [card["row"]], "label": truth[card["row"]],
-                    "version": card["version"], "kind": "blind" if "blind" in card else "label"}  # fmt: skip
+                    "version": card["version"], "kind": kind}  # fmt: skip
             ask("label", "POST", "/api/label", json.dumps(body))
 
     threads = [

@@ -283,6 +283,22 @@ def test_logins_end_when_idle_and_when_the_password_changes(session, tmp_path, m
         assert client.get("/api/queue").status_code == 403
 
 
+def test_nobody_is_let_in_while_the_file_of_users_cannot_be_read(session, tmp_path):
+    path = tmp_path / "users.json"
+    set_password(path, "ada", PASSWORD)
+    app = hosted_application(session, Hosting(path, ORIGIN), PageOptions("Page", "ada"))
+    with client_of(app) as client:
+        log_in(client)
+        assert client.get("/api/queue").status_code == 200
+        path.write_text("{}")
+        assert is_safe(client.get("/api/queue")) == 403
+        path.unlink()
+        answer = log_in(client)
+        assert is_safe(answer) == 401
+        assert str(path) not in answer.text
+        assert is_safe(client.get("/")) == 200
+
+
 TRIES = [
     {"user": "ada", "password": OTHER},
     {"user": "ada", "password": ""},

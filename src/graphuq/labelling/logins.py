@@ -15,6 +15,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, PlainTextResponse, Response
 from starlette.types import ASGIApp, Scope
 
+from graphuq.errors import StorageError
 from graphuq.labelling.accounts import MAX_PASSWORD, Accounts
 from graphuq.labelling.guard import (
     HEADERS,
@@ -70,7 +71,7 @@ class Logins:
             if login is None:
                 continue
             is_old = time.monotonic() - login.seen > IDLE_S
-            if is_old or self.accounts.mark_of(login.user) != login.mark:
+            if is_old or self._mark_of(login.user) != login.mark:
                 del self._logins[key]
                 continue
             login.seen = time.monotonic()
@@ -91,11 +92,11 @@ class Logins:
         try:
             async with self._places:
                 fits = len(password) <= MAX_PASSWORD and await run_in_threadpool(
-                    self.accounts.knows, name, password
+                    self._knows, name, password
                 )
         finally:
             self._waiting -= 1
-        mark = self.accounts.mark_of(name)
+        mark = self._mark_of(name)
         if not fits or mark is None:
             return json_answer({"error": "Name or password is wrong."}, 401)
         self._wrong.pop(name, None)
@@ -115,6 +116,19 @@ class Logins:
         answer = json_answer({})
         answer.headers["Set-Cookie"] = self._set("", 0)
         return answer
+
+    def _mark_of(self, name: str) -> str | None:
+        """Return the mark of a password; None for all while the file of users cannot be read."""
+        try:
+            return self.accounts.mark_of(name)
+        except StorageError:
+            return None
+
+    def _knows(self, name: str, password: str) -> bool:
+        try:
+            return self.accounts.knows(name, password)
+        except StorageError:
+            return False
 
     def _set(self, token: str, seconds: int) -> str:
         secure = "; Secure" if self.is_secure else ""

@@ -27,7 +27,7 @@ export function findingDialogs({ state, current, classes, colorOf, openRow, give
     const input = el("input", { type: "checkbox", checked, value: String(item.row) });
     input.addEventListener("change", count);
     const { label, likeliest } = item;
-    const share = likeliest ? `${likeliest.name} ${percent(likeliest.probability)}` : item.id;
+    const share = likeliest ? `${likeliest.name}: ${percent(likeliest.probability)}` : item.id;
     return el("li", {}, el("label", {}, ...faces(item),
       el("span", {}, input, ` ${label ? `labelled ${label}` : share}`)));
   }
@@ -104,7 +104,7 @@ export function findingDialogs({ state, current, classes, colorOf, openRow, give
 
   function told({ id, label, likeliest }) {
     if (label) return [dot(colorOf(label)), label];
-    return [likeliest ? `${id} · ${likeliest.name} ${percent(likeliest.probability)}` : id];
+    return [likeliest ? `${id} · ${likeliest.name}: ${percent(likeliest.probability)}` : id];
   }
 
   async function search() {
