@@ -160,7 +160,7 @@ class Audits:
             if errors is None:
                 return "Label items of two classes first."
             size = sample_size(self.goal)
-            return f"The model alone does not show whether {goal} is reached. Audit {size} items."
+            return f"The model alone does not show an accuracy of {goal}. Audit {size} items."
         found = known[-1]
         if found.lower >= self.goal:
             return f"Enough: the interval of the latest audit is above {goal}. You can stop."
