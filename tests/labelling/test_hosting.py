@@ -1,11 +1,17 @@
 """A page behind a proxy: passwords, logins, and attacks on them."""
 
+import contextlib
 import io
 import json
 import os
+import shutil
+import socket
+import ssl
 import stat
+import subprocess
 import sys
 import threading
+import time
 
 import pytest
 
@@ -432,3 +438,89 @@ def test_a_page_is_served_for_people_who_log_in(users, tmp_path):
         gq.label(moons.features, labels=tmp_path / "labels.jsonl", open_browser=False,
                  hosting=Hosting(tmp_path / "none.json", ORIGIN))  # fmt: skip
     assert not (tmp_path / "labels.jsonl").exists()
+
+
+class TlsProxy:
+    """Takes the TLS of a browser off, and passes all bytes on, as a proxy before the page does."""
+
+    def __init__(self, folder):
+        certificate, key = folder / "certificate.pem", folder / "key.pem"
+        made = subprocess.run(
+            ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-subj", "/CN=127.0.0.1",
+             "-days", "2", "-keyout", str(key), "-out", str(certificate)],
+            capture_output=True, check=False,
+        )  # fmt: skip
+        assert made.returncode == 0, made.stderr
+        self._context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        self._context.load_cert_chain(certificate, key)
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self.port, self.behind = self._listener.getsockname()[1], 0
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def _accept(self):
+        while True:
+            try:
+                plain, _ = self._listener.accept()
+            except OSError:
+                return
+            threading.Thread(target=self._serve, args=(plain,), daemon=True).start()
+
+    def _serve(self, plain):
+        with contextlib.ExitStack() as stack:
+            stack.enter_context(plain)
+            try:
+                outer = stack.enter_context(self._context.wrap_socket(plain, server_side=True))
+                inner = stack.enter_context(socket.create_connection(("127.0.0.1", self.behind)))
+            except OSError:
+                return
+            back = threading.Thread(target=self._pass_on, args=(inner, outer), daemon=True)
+            back.start()
+            self._pass_on(outer, inner)
+            back.join(20)
+
+    @staticmethod
+    def _pass_on(source, sink):
+        with contextlib.suppress(OSError):
+            while part := source.recv(65_536):
+                sink.sendall(part)
+            sink.shutdown(socket.SHUT_WR)
+
+    def close(self):
+        self._listener.close()
+
+
+@pytest.mark.skipif(shutil.which("openssl") is None, reason="needs openssl for a certificate")
+def test_the_page_behind_tls_in_a_browser(browser, users, tmp_path):
+    """A browser takes the cookie through TLS, labels, loads the page again, and logs out."""
+    proxy = TlsProxy(tmp_path)
+    origin = f"https://127.0.0.1:{proxy.port}"
+    moons = gq.datasets.two_moons(40, n_features=2, noise_std=0.05)
+    with gq.label(moons.features, labels=tmp_path / "labels.jsonl", open_browser=False,
+                  hosting=Hosting(users, origin), classes=["a", "b"]) as page:  # fmt: skip
+        proxy.behind = page.port
+        context = browser.new_context(ignore_https_errors=True)
+        tab = context.new_page()
+        tab.set_default_timeout(20_000)
+        tab.goto(page.address)
+        tab.fill("#name", "ada")
+        tab.fill("#password", PASSWORD)
+        tab.keyboard.press("Enter")
+        tab.wait_for_selector("#classes button")
+        (cookie,) = context.cookies()
+        assert cookie["name"] == "__Host-graphuq"
+        assert (cookie["secure"], cookie["httpOnly"], cookie["sameSite"]) == (True, True, "Strict")
+        assert tab.evaluate("document.cookie") == ""
+        named = "() => !['', 'Item'].includes(document.getElementById('item-name').textContent)"
+        tab.wait_for_function(named)
+        tab.keyboard.press("a")  # a class of one letter has that key
+        until = time.monotonic() + 20
+        while not page.session.store.records and time.monotonic() < until:
+            time.sleep(0.05)
+        assert [(r.user, r.label) for r in page.session.store.records] == [("ada", "a")]
+        tab.reload()
+        tab.wait_for_function(named)
+        tab.click("#log-out")
+        tab.wait_for_selector("#login")
+        assert context.request.get(f"{origin}/api/queue").status == 403
+        context.close()
+    proxy.close()
