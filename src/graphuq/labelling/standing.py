@@ -153,14 +153,9 @@ class Standing:
         else:
             self.single.pop(row, None)
         if record.kind == BLIND:
-            pair = self._pairs.pop(row, {})
-            pair.pop(record.user, None)
-            others = {user: label for user, label in labels.items() if user != record.user}
-            pair = {**others, **pair}
-            if record.label is not None:
-                pair[record.user] = record.label
-            if len(pair) > 1:
-                self._pairs[row] = pair
+            self._pairs.pop(row, None)
+            if record.label is not None and len(labels) > 1:
+                self._pairs[row] = dict(labels)
         elif record.kind == AUDIT and record.batch in self.audits:
             answers = self.audits[record.batch].answers
             answers.pop(row, None)
