@@ -52,7 +52,7 @@ from graphuq.inference.draws import Draws
 from graphuq.results.diagnostics import node_rows
 from graphuq.results.summaries import conditional_moments, summarize
 from graphuq.run.stopping import Converged
-from graphuq.utils.arrays import with_dtype
+from graphuq.utils.with_jax import with_dtype
 from peers import RESULTS
 
 TARGET = 0.01  # Monte-Carlo error of every label mean

@@ -19,7 +19,7 @@ from graphuq.inference.kernel import Kernel
 from graphuq.likelihoods import Likelihood
 from graphuq.posterior.field import LowRankField
 from graphuq.posterior.target import Target, refer
-from graphuq.utils.arrays import with_dtype
+from graphuq.utils.with_jax import with_dtype
 
 ALL_KERNELS = [
     gq.inference.PCN(0.6),
@@ -395,7 +395,7 @@ def test_a_new_step_size_compiles_nothing_new(posterior):
             posterior.target, Counted(step_size), n_samples=50, n_chains=2, n_warmup=0, thin=2
         )
     assert len(traces) == 1
-    assert isinstance(Counted(0.2), eqx.Module)
+    assert isinstance(Counted(0.2), Part)
 
 
 @pytest.mark.slow

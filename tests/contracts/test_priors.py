@@ -13,7 +13,7 @@ import graphuq as gq
 from conftest import random_adjacency
 from graphuq.errors import IncompatibleParts, InvalidInput
 from graphuq.priors import Prior
-from graphuq.utils.arrays import with_dtype
+from graphuq.utils.with_jax import with_dtype
 
 ALL_PRIORS = [
     gq.priors.InverseLaplacian(),

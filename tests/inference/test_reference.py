@@ -15,7 +15,7 @@ from graphuq.inference.reference import has_uncovered_mass
 from graphuq.posterior.target import ReferredTarget, refer
 from graphuq.results.diagnostics import node_rows
 from graphuq.results.summaries import summarize
-from graphuq.utils.arrays import with_dtype
+from graphuq.utils.with_jax import with_dtype
 
 WEIGHTS = random_adjacency(24, seed=3)
 LABELLED, LABELS = [0, 3, 7, 12], [1, -1, 1, -1]

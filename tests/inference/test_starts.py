@@ -9,7 +9,7 @@ import graphuq as gq
 from conftest import random_adjacency
 from graphuq.inference.exact_hamiltonian.trajectories import starts, walls_of
 from graphuq.posterior.target import START_NOISE
-from graphuq.utils.arrays import with_dtype
+from graphuq.utils.with_jax import with_dtype
 
 N_STARTS = 4_000
 

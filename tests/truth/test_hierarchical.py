@@ -25,7 +25,7 @@ from graphuq.inference import (
 )
 from graphuq.inference.base import State
 from graphuq.posterior.field import TailAtLabelled, coefficient_field_with_tail
-from graphuq.utils.arrays import with_dtype
+from graphuq.utils.with_jax import with_dtype
 
 N_NODES, N_PAIRS = 14, 9
 WEIGHTS = random_adjacency(N_NODES, seed=4)

@@ -27,7 +27,7 @@ from graphuq.inference import (
     MetropolisWithinGibbs,
 )
 from graphuq.posterior.field import TailField
-from graphuq.utils.arrays import with_dtype
+from graphuq.utils.with_jax import with_dtype
 
 N_NODES, N_PAIRS = 8, 6
 WEIGHTS = random_adjacency(N_NODES, seed=2)

@@ -13,7 +13,7 @@ from graphuq.inference.chains import run_chains
 from graphuq.inference.exact_hamiltonian import sampler as exact_hamiltonian
 from graphuq.posterior.target import refer
 from graphuq.run import choose_sampler
-from graphuq.utils.arrays import with_dtype
+from graphuq.utils.with_jax import with_dtype
 
 MODES = 3
 SAMPLER = ReflectiveHamiltonian(reference=gq.inference.ExpectationPropagation())

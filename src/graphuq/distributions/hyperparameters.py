@@ -3,13 +3,13 @@
 from dataclasses import fields
 from typing import Any, TypeGuard
 
-import equinox as eqx
 import numpy as np
 from scipy import stats
 
 from graphuq.distributions.base import Distribution, Hyperparameter
 from graphuq.errors import require
 from graphuq.utils.checks import check_number, describe, is_number, require_scale
+from graphuq.utils.part import part_field
 
 ANY_DISTRIBUTION = "a distribution such as gq.Uniform(low, high)"  # remedy in error messages
 HYPERPARAMETER = "hyperparameter"  # key in the metadata of a field that `parameter` made
@@ -39,7 +39,7 @@ def parameter(default: Hyperparameter) -> Any:
     default : float, int, Distribution or None
         Default of the field. With None the hyperparameter is optional.
     """
-    return eqx.field(converter=hyperparameter, default=default, metadata={HYPERPARAMETER: True})
+    return part_field(converter=hyperparameter, default=default, metadata={HYPERPARAMETER: True})
 
 
 def is_learnt(value: object) -> TypeGuard[Distribution]:

@@ -3,13 +3,13 @@
 import dataclasses
 from typing import Any
 
-import jax
 import numpy as np
 from jaxtyping import Float
 
 from graphuq.distributions.hyperparameters import learnt_of
 from graphuq.errors import InvalidInput, require, shortened
 from graphuq.utils.checks import describe
+from graphuq.utils.with_jax import jax
 
 MAX_REASON = 80  # characters quoted of an error
 UNTRACED = (

@@ -2,9 +2,6 @@
 
 from typing import ClassVar
 
-import equinox as eqx
-import jax
-import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 from scipy.interpolate import PchipInterpolator
@@ -13,12 +10,14 @@ from scipy.special import ndtr
 from graphuq.distributions.base import Distribution
 from graphuq.errors import IncompatibleParts, InvalidInput, require
 from graphuq.utils.arrays import Array
+from graphuq.utils.part import Part
+from graphuq.utils.with_jax import jax, jnp
 
 REACH = 8.0  # standard deviations; the mass beyond is 1e-15
 KNOTS, MAX_VALUES = 2049, 100_000  # points of a quantile table; values of a discrete distribution
 
 
-class ContinuousQuantile(eqx.Module):
+class ContinuousQuantile(Part):
     """Table of ``F⁻¹(Φ(w))`` of a continuous distribution: smooth, accurate to about 1e-8.
 
     It is piecewise cubic and monotone in w, and constant beyond 8 standard deviations.
@@ -55,7 +54,7 @@ class ContinuousQuantile(eqx.Module):
         return value
 
 
-class DiscreteQuantile(eqx.Module):
+class DiscreteQuantile(Part):
     """Step function ``F⁻¹(Φ(w))`` of a discrete distribution on ``low, low + 1, …``.
 
     Attributes

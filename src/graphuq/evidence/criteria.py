@@ -8,9 +8,6 @@ import dataclasses
 import math
 from typing import NamedTuple, TypeAlias
 
-import equinox as eqx
-import jax
-import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 
@@ -23,8 +20,9 @@ from graphuq.inference.expectation_propagation import (
 )
 from graphuq.likelihoods import Likelihood, Probit
 from graphuq.posterior.field import CovarianceField, SeriesField
-from graphuq.utils.arrays import Array, single_threaded_blas, with_dtype
+from graphuq.utils.arrays import Array, single_threaded_blas
 from graphuq.utils.newton import minimize_by_newton
+from graphuq.utils.with_jax import eqx, jax, jnp, with_dtype
 
 CRITERIA = ("laplace", "expectation-propagation", "alignment")
 MAX_SWEEPS, DAMPINGS = 300, (1.0, 0.2)

@@ -12,9 +12,6 @@ of a matrix (Daleckii & Krein 1965), and for it all N eigenvectors.
 import dataclasses
 from typing import Any
 
-import equinox as eqx
-import jax
-import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float, Int
 from scipy import sparse
@@ -28,6 +25,8 @@ from graphuq.likelihoods import Likelihood
 from graphuq.priors import Prior, RegularizedLaplacian
 from graphuq.spectrum import Laplacian, Precision, Spectrum, laplacian_spectrum
 from graphuq.utils.arrays import Array
+from graphuq.utils.part import unchecked
+from graphuq.utils.with_jax import eqx, jax, jnp
 
 LOG_STEP = 1e-5  # in central differences of spectral deviations, whose formulas are smooth
 CLOSE = 1e-9  # difference of eigenvalues that are treated as equal
@@ -283,7 +282,7 @@ class _SeriesBasis:
                 values = jnp.asarray(eigenvalues)
                 if not self.prior.frees_null_vectors:
                     values = values.at[:n_null].set(values[n_null])
-                found = self.prior.std_of(eqx.tree_at(lambda m: m.eigenvalues, modes, values))
+                found = self.prior.std_of(unchecked(modes, {"eigenvalues": values}))
                 return (jnp.asarray(weights) * found.modes**2).sum()
 
             eigenvalues = jnp.asarray(self.spectrum.eigenvalues)

@@ -2,13 +2,12 @@
 
 from functools import partial
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float, Int
 
 from graphuq.utils.compilation_cache import use_compilation_cache
 from graphuq.utils.progress import Progress
+from graphuq.utils.with_jax import jax, jnp
 
 BLOCK_ELEMENTS = 1 << 28  # number of distances in memory together: one gigabyte
 ROWS = 1 << 17  # number of rows that a block of queries is compared with together

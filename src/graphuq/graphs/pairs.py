@@ -6,17 +6,17 @@ of a weight function.
 
 from types import ModuleType
 
-import equinox as eqx
-import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Bool, Float, Int
 from scipy import sparse
 
 from graphuq.graphs.weights import WeightFunction, feature_scales
 from graphuq.utils.arrays import Array, array_namespace
+from graphuq.utils.part import Part, part_field
+from graphuq.utils.with_jax import jnp
 
 
-class NodePairs(eqx.Module):
+class NodePairs(Part):
     """Undirected edges of a sparse graph, each stored once.
 
     Attributes
@@ -36,7 +36,7 @@ class NodePairs(eqx.Module):
         depend on the scales and are computed from the features.
     """
 
-    n_nodes: int = eqx.field(static=True)
+    n_nodes: int = part_field(static=True)
     rows: Int[Array, " E"]
     columns: Int[Array, " E"]
     distance: Float[Array, " E"]
@@ -111,7 +111,7 @@ class NodePairs(eqx.Module):
         return sparse.csr_array((np.concatenate([values, values]), ends), shape=shape)
 
 
-class AllNodePairs(eqx.Module):
+class AllNodePairs(Part):
     """Pairs of all nodes, as matrices.
 
     Attributes

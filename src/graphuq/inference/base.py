@@ -2,11 +2,8 @@
 
 from abc import abstractmethod
 from collections.abc import Sequence
-from typing import Any, ClassVar, NamedTuple, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol, runtime_checkable
 
-import equinox as eqx
-import jax
-import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, PRNGKeyArray
 
@@ -16,7 +13,9 @@ from graphuq.inference.draws import Draws
 from graphuq.inference.settings import RunSettings
 from graphuq.posterior.posterior import Posterior
 from graphuq.utils.checks import check_fields
+from graphuq.utils.part import Part
 from graphuq.utils.user_warnings import warn_user
+from graphuq.utils.with_jax import jax, jnp
 
 FACTOR_NUMBERS = 2**26  # largest size of F, u = F x at the labels, that samplers form: 537 MB
 MAX_CHAINS = 32  # more chains cost time and improve R-hat little
@@ -43,9 +42,20 @@ class WhiteTarget(Protocol):
 class SiteTarget(Protocol):
     """A target whose field can be conditioned on Gaussian sites at its labels."""
 
-    field: Any
-    likelihood: Any
-    labels: Any
+    @property
+    def field(self) -> Any:
+        """The field at the labelled nodes."""
+        ...
+
+    @property
+    def likelihood(self) -> Any:
+        """Likelihood of the labels."""
+        ...
+
+    @property
+    def labels(self) -> Any:
+        """Labels, shape (J,)."""
+        ...
 
     def log_density(self, white: Float[Array, " n"]) -> Float[Array, ""]:
         """Return the log posterior density in white coordinates, up to a constant."""
@@ -66,7 +76,7 @@ class Info(NamedTuple):
     accepted: Bool[Array, ""]
 
 
-class Approximation(eqx.Module):
+class Approximation(Part):
     """A method that answers with a Gaussian or a point instead of draws.
 
     A subclass defines `fit`.
@@ -110,7 +120,7 @@ class Approximation(eqx.Module):
         return self.fit(posterior.plain_target)
 
 
-class Sampler(eqx.Module):
+class Sampler(Part):
     """A method that answers with draws, by Markov chains that leave the posterior invariant.
 
     A subclass is a small immutable value that defines `run`. It has a field ``reference``: an
@@ -135,7 +145,6 @@ class Sampler(eqx.Module):
         serves each component by itself; see `EachComponent`.
     """
 
-    reference: eqx.AbstractVar[Approximation | None]
     requires_gradient: ClassVar[bool] = False
     requires_step: ClassVar[bool] = False
     default_warmup: ClassVar[int] = 2000
@@ -143,6 +152,12 @@ class Sampler(eqx.Module):
     always_float64: ClassVar[bool] = False
     reference_is_matrix: ClassVar[bool] = True
     averages: ClassVar[bool] = False
+
+    if TYPE_CHECKING:  # a field of each subclass
+
+        @property
+        def reference(self) -> Approximation | None:
+            """Approximation whose Gaussian takes the place of the prior, or None."""
 
     def __check_init__(self) -> None:
         check_fields(self)
@@ -235,15 +250,22 @@ class Sampler(eqx.Module):
         """
 
 
-class TransitionKernel(eqx.Module):
+class TransitionKernel(Part):
     """One step of a Markov chain, and what adapts it.
 
     A subclass has a ``step_size`` in (0, `max_step_size`]. Warm-up adapts it until the mean
     acceptance probability is `target_acceptance`.
     """
 
-    step_size: eqx.AbstractVar[float | Float[Array, ""]]
-    target_acceptance: eqx.AbstractVar[float]
+    if TYPE_CHECKING:  # fields of each subclass
+
+        @property
+        def step_size(self) -> Any:
+            """Step size, or one for each block."""
+
+        @property
+        def target_acceptance(self) -> float:
+            """Mean acceptance probability that warm-up aims at."""
 
     @property
     def max_step_size(self) -> float | Float[Array, " b"]:

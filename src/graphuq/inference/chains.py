@@ -1,12 +1,8 @@
 """The loop that runs many chains of a kernel in parallel and adapts step sizes in warm-up."""
 
-import dataclasses
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
-import equinox as eqx
-import jax
-import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
@@ -14,8 +10,10 @@ from graphuq.inference.base import CompiledSteps, State, TransitionKernel, White
 from graphuq.inference.draws import BLOCK, Draws, StopRule
 from graphuq.inference.driver import Block, drive
 from graphuq.inference.settings import check_run
-from graphuq.utils.arrays import array_namespace, with_dtype
+from graphuq.utils.arrays import array_namespace
+from graphuq.utils.part import unchecked
 from graphuq.utils.progress import Progress
+from graphuq.utils.with_jax import eqx, jax, jnp, with_dtype
 
 
 @runtime_checkable
@@ -104,7 +102,7 @@ def run_chains(
         moves = kernel.moves(target, dtype)
         target = with_dtype(target, dtype)
         if moves is not None and n_warmup:
-            kernel = dataclasses.replace(kernel, step_size=kernel.max_step_size)
+            kernel = unchecked(kernel, {"step_size": kernel.max_step_size})
         kernel = with_dtype(kernel, dtype)
         if moves is None:
             key_start, key_chains = jax.random.split(jax.random.key(seed))
@@ -169,7 +167,7 @@ def _run_block(
 
     def step(_: Any, carry: Any) -> Any:
         position, acceptance = carry
-        tuned = eqx.tree_at(lambda k: k.step_size, kernel, jnp.exp(position.log_step))
+        tuned = unchecked(kernel, {"step_size": jnp.exp(position.log_step)})
         step_keys = jax.vmap(lambda key: jax.random.fold_in(key, position.n_steps))(keys)
         states, info = jax.vmap(lambda key, state: tuned.step(key, state, target))(
             step_keys, position.states

@@ -7,12 +7,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import jax
 import numpy as np
 
 from graphuq.errors import InvalidInput, StorageError
 from graphuq.utils.files import atomic_write
 from graphuq.utils.gate import read_npz
+from graphuq.utils.with_jax import jax
 
 SECONDS = 10.0  # between two writes
 FORMAT = 2  # number of the file format; files of another one are refused

@@ -4,9 +4,6 @@ import dataclasses
 from collections.abc import Callable
 from typing import Any, TypeAlias
 
-import equinox as eqx
-import jax
-import jax.numpy as jnp
 import numpy as np
 
 from graphuq.inference.answers import GaussianApproximation
@@ -22,7 +19,7 @@ from graphuq.posterior.target import (
     refer,
     with_noise_sampled,
 )
-from graphuq.utils.arrays import with_dtype
+from graphuq.utils.with_jax import eqx, jax, jnp, with_dtype
 
 DrawsMap: TypeAlias = Callable[[Draws], Draws]
 

@@ -6,13 +6,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
-import jax
 import numpy as np
 
 from graphuq.errors import StorageError
 from graphuq.inference.checkpoint import Checkpoint
 from graphuq.inference.draws import Draws, StopRule, is_check
 from graphuq.utils.progress import Progress
+from graphuq.utils.with_jax import jax
 
 Tuple = TypeVar("Tuple", bound=tuple[Any, ...])
 

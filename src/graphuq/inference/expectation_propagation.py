@@ -6,7 +6,6 @@ from contextlib import nullcontext
 from itertools import pairwise
 from typing import Any, ClassVar, NamedTuple, Protocol, TypeAlias, cast, runtime_checkable
 
-import jax
 import numpy as np
 from jaxtyping import Float
 
@@ -27,6 +26,7 @@ from graphuq.posterior.target import Target
 from graphuq.utils.arrays import single_threaded_blas
 from graphuq.utils.checks import check_fields
 from graphuq.utils.progress import Progress
+from graphuq.utils.with_jax import jax
 
 Sites: TypeAlias = Float[np.ndarray, "2 J"]  # precisions and shifts
 PerLabel: TypeAlias = Float[np.ndarray, " J"]

@@ -2,8 +2,6 @@
 
 from typing import Any, ClassVar
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
@@ -11,6 +9,7 @@ from graphuq.errors import require
 from graphuq.inference.base import Approximation, Info, State, WhiteTarget, metropolis
 from graphuq.inference.kernel import Kernel
 from graphuq.utils.checks import check_fields
+from graphuq.utils.with_jax import jax, jnp
 
 
 class Hamiltonian(Kernel):

@@ -1,7 +1,7 @@
 """A Markov kernel as a sampler: chains in suitable coordinates, draws in the posterior's."""
 
 import dataclasses
-from typing import ClassVar
+from typing import Any, ClassVar, cast
 
 from graphuq.errors import require
 from graphuq.inference.answers import GaussianApproximation
@@ -46,7 +46,7 @@ class Kernel(TransitionKernel, Sampler):
             self.n_chains(posterior), self.default_warmup, self.default_thin
         )
         target, to_posterior = sampling_coordinates(posterior, self, reference)
-        kernel = dataclasses.replace(self, reference=None)
+        kernel: Kernel = dataclasses.replace(cast(Any, self), reference=None)
         return to_posterior(
             run_chains(target, kernel, **settings.in_coordinates(to_posterior).arguments())
         )

@@ -3,11 +3,7 @@
 import time
 from typing import ClassVar, NamedTuple
 
-import equinox as eqx
-import jax
-import jax.numpy as jnp
 import numpy as np
-from jax.scipy.linalg import cho_solve
 from jaxtyping import Array, Float
 from scipy.linalg import solve_triangular
 from scipy.special import ndtr
@@ -19,9 +15,9 @@ from graphuq.posterior.field import (
     covariances_at,
     precision_of,
 )
-from graphuq.utils.arrays import with_dtype
 from graphuq.utils.checks import check_fields
 from graphuq.utils.newton import minimize_by_newton
+from graphuq.utils.with_jax import eqx, jax, jnp, with_dtype
 
 
 class Mode(NamedTuple):
@@ -194,7 +190,7 @@ def _find_mode(
 
     def step(x: Array, gradient: Array) -> Array:
         lower = jnp.linalg.cholesky(curvature(fields(x)))
-        return -cho_solve((lower, True), gradient)
+        return -jax.scipy.linalg.cho_solve((lower, True), gradient)
 
     found = minimize_by_newton(objective, residual, step, start, max_iterations, tolerance)
     lower = jnp.linalg.cholesky(curvature(fields(found.x)))

@@ -2,11 +2,8 @@
 
 import time
 from collections.abc import Callable
-from typing import Any, ClassVar, TypeAlias
+from typing import Any, ClassVar, TypeAlias, cast
 
-import equinox as eqx
-import jax
-import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
@@ -14,9 +11,10 @@ from graphuq.errors import IncompatibleParts, InvalidInput, require
 from graphuq.inference.answers import Point
 from graphuq.inference.base import Approximation, SiteTarget
 from graphuq.likelihoods import Likelihood, Probit
-from graphuq.utils.arrays import with_dtype
 from graphuq.utils.checks import check_fields
 from graphuq.utils.newton import minimize_by_newton
+from graphuq.utils.part import unchecked
+from graphuq.utils.with_jax import eqx, jax, jnp, with_dtype
 
 FlowState: TypeAlias = tuple[Array, Array, Array, Array]  # ξ, step size, iterations, slope
 
@@ -130,7 +128,7 @@ class MAP(Approximation):
             return zero
         if start == "random":
             return jax.random.normal(jax.random.key(self.rng), zero.shape, zero.dtype)
-        other = eqx.tree_at(lambda t: t.likelihood, target, with_dtype(start, jnp.float64))
+        other = unchecked(cast(Any, target), {"likelihood": with_dtype(start, jnp.float64)})
         white, _, _ = _newton(other, zero, self.max_iterations, tolerance)
         return white
 

@@ -3,9 +3,6 @@
 import dataclasses
 from typing import Any, ClassVar
 
-import equinox as eqx
-import jax
-import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float, PRNGKeyArray
 
@@ -18,6 +15,8 @@ from graphuq.posterior.posterior import Posterior
 from graphuq.posterior.target import Target
 from graphuq.utils.arrays import Array
 from graphuq.utils.checks import check_fields
+from graphuq.utils.part import Part, unchecked
+from graphuq.utils.with_jax import jax, jnp
 
 SHORT_SHARE = 0.1  # share of joint moves with a smaller step
 
@@ -65,7 +64,7 @@ class MetropolisWithinGibbs(Kernel):
         Set when a run begins; a given value is replaced.
     """
 
-    kernel: Kernel  # type: ignore[misc]  # AbstractVar is no field
+    kernel: Kernel
     joint: bool = False
     interweave: bool = True
     repeats: int = 10
@@ -179,7 +178,7 @@ class MetropolisWithinGibbs(Kernel):
         for k, moving in enumerate(self._moving(target)):
             key_size, key_field = jax.random.split(jax.random.fold_in(key_fields, k))
             size = steps[k] * _share(key_size, steps.dtype) if self.joint else steps[k]
-            kernel = eqx.tree_at(lambda k: k.step_size, self.kernel, size)
+            kernel = unchecked(self.kernel, {"step_size": size})
             state, info = self._move_field(key_field, state, target, kernel, moving)
             infos.append(info)
         info = Info(*(jnp.stack(leaves) for leaves in zip(*infos, strict=True)))
@@ -236,7 +235,7 @@ def _share(key: PRNGKeyArray, dtype: Any) -> Float[Array, ""]:
     return jnp.where(jax.random.bernoulli(key_short, SHORT_SHARE), share, 1.0)
 
 
-class _Block(eqx.Module):
+class _Block(Part):
     """A target as a function of some coordinates, with the others fixed."""
 
     target: Target | HierarchicalTarget

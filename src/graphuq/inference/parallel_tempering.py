@@ -2,9 +2,6 @@
 
 from typing import Any, ClassVar
 
-import equinox as eqx
-import jax
-import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
@@ -12,9 +9,11 @@ from graphuq.errors import IncompatibleParts, require
 from graphuq.inference.base import Approximation, Info, State, WhiteTarget, swap_replicas
 from graphuq.inference.kernel import Kernel
 from graphuq.utils.checks import check_fields
+from graphuq.utils.part import Part, unchecked
+from graphuq.utils.with_jax import jax, jnp
 
 
-class _Flattened(eqx.Module):
+class _Flattened(Part):
     """A target with its likelihood raised to a power."""
 
     target: Any
@@ -58,7 +57,7 @@ class ParallelTempering(Kernel):
         replicas are enough.
     """
 
-    kernel: Kernel  # type: ignore[misc]  # AbstractVar is no field
+    kernel: Kernel
     n_replicas: int = 24
     exponent: float = 3.0
     step_size: float | Float[Array, ""] = 0.1
@@ -117,7 +116,7 @@ class ParallelTempering(Kernel):
         def move(key: PRNGKeyArray, power: Array, white: Array, value: Array) -> Any:
             share = jnp.minimum(self.step_size / jnp.sqrt(power), 1.0)
             largest = self.kernel.max_step_size
-            kernel = eqx.tree_at(lambda k: k.step_size, self.kernel, share * largest)
+            kernel = unchecked(self.kernel, {"step_size": share * largest})
             return kernel.step(key, State(white, power * value), _Flattened(target, power))
 
         keys = jax.random.split(key_move, self.n_replicas - 1)

@@ -2,14 +2,13 @@
 
 from typing import ClassVar
 
-import jax
-import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from graphuq.errors import require
 from graphuq.inference.base import Approximation, Info, State, WhiteTarget, metropolis
 from graphuq.inference.kernel import Kernel
 from graphuq.utils.checks import check_fields
+from graphuq.utils.with_jax import jax, jnp
 
 
 class PCN(Kernel):

@@ -3,9 +3,6 @@
 from abc import abstractmethod
 from typing import Any, ClassVar, NamedTuple, TypeAlias
 
-import equinox as eqx
-import jax
-import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 from scipy.special import log_ndtr
@@ -19,9 +16,11 @@ from graphuq.distributions import (
 )
 from graphuq.errors import IncompatibleParts
 from graphuq.likelihoods.multiclass import codes, max_classes, min_classes, restricted
-from graphuq.utils.arrays import Array, array_namespace, with_dtype
+from graphuq.utils.arrays import Array, array_namespace
 from graphuq.utils.checks import check_fields
+from graphuq.utils.part import Part
 from graphuq.utils.special_functions import log_normal_cdf, normal_hazard, normal_quadrature
+from graphuq.utils.with_jax import eqx, jax, jnp, with_dtype
 
 QUADRATURE_NODES = 64  # nodes of each one-dimensional quadrature rule
 WIDTH = 9.0  # half the range of the quadrature over a Gaussian, in standard deviations
@@ -46,7 +45,7 @@ class Tilted(NamedTuple):
     second: PerLabel
 
 
-class Likelihood(eqx.Module):
+class Likelihood(Part):
     """Distribution of the observed labels given the field at the labelled nodes.
 
     A subclass declares its hyperparameters as fields and defines `log_prob`; nothing else is

@@ -2,9 +2,6 @@
 
 from typing import Any, ClassVar
 
-import equinox as eqx
-import jax
-import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 
@@ -13,6 +10,8 @@ from graphuq.likelihoods.base import Likelihood
 from graphuq.likelihoods.multiclass import codes
 from graphuq.utils.arrays import Array
 from graphuq.utils.checks import describe
+from graphuq.utils.part import part_field
+from graphuq.utils.with_jax import jax, jnp
 
 SUM_TOLERANCE = 1e-6
 REMEDY = "give a K × K matrix of numbers, a row for each true class and a column for each label"
@@ -60,7 +59,7 @@ class ConfusionMatrix(Likelihood):
     (9, 3)
     """
 
-    matrix: Any = eqx.field(
+    matrix: Any = part_field(
         converter=_matrix, default=((0.9, 0.05, 0.05), (0.05, 0.9, 0.05), (0.05, 0.05, 0.9))
     )
     has_gradient: ClassVar[bool] = False

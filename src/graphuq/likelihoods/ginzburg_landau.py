@@ -2,16 +2,15 @@
 
 from typing import Any, ClassVar
 
-import jax
-import jax.numpy as jnp
-from jax import Array
 from jaxtyping import Float
 
 from graphuq.distributions import Hyperparameter, check_range, is_learnt, parameter
 from graphuq.errors import require
 from graphuq.likelihoods.base import Likelihood
 from graphuq.likelihoods.multiclass import check_n_classes, class_count, codes
+from graphuq.utils.arrays import Array
 from graphuq.utils.checks import describe
+from graphuq.utils.with_jax import jax, jnp
 
 
 class GinzburgLandau(Likelihood):

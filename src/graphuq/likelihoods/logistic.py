@@ -1,6 +1,5 @@
 """Logistic likelihood: the sigmoid of Zhu, Lafferty and Ghahramani."""
 
-import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 
@@ -13,6 +12,7 @@ from graphuq.utils.special_functions import (
     alternating_weights,
     log_normal_cdf,
 )
+from graphuq.utils.with_jax import jnp
 
 N_TERMS = 18  # terms of an alternating series; each divides the error by 5.8
 

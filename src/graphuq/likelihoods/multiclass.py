@@ -2,11 +2,7 @@
 
 from typing import Any
 
-import equinox as eqx
-import jax
-import jax.numpy as jnp
 import numpy as np
-from jax import Array
 from jaxtyping import Bool, Float, Int
 
 from graphuq.distributions import (
@@ -17,7 +13,10 @@ from graphuq.distributions import (
     is_learnt,
 )
 from graphuq.errors import require
+from graphuq.utils.arrays import Array
+from graphuq.utils.part import part_field
 from graphuq.utils.special_functions import log_normal_cdf, normal_quadrature
+from graphuq.utils.with_jax import jax, jnp
 
 NOISE_NODES = 32  # nodes of the quadrature over the noise of the label's own field
 MAX_CLASSES = 1_000.0  # fields per node; a larger number is taken for a mistake
@@ -36,7 +35,7 @@ def class_count(default: int) -> Any:
             return int(value)
         return hyperparameter(value)
 
-    return eqx.field(converter=converted, default=default, metadata={HYPERPARAMETER: True})
+    return part_field(converter=converted, default=default, metadata={HYPERPARAMETER: True})
 
 
 def check_n_classes(n_classes: Hyperparameter) -> None:

@@ -2,8 +2,6 @@
 
 from typing import ClassVar
 
-import equinox as eqx
-import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 from scipy.special import log_ndtr
@@ -12,7 +10,9 @@ from graphuq.distributions import Hyperparameter, check_range, is_learnt, parame
 from graphuq.likelihoods.base import Likelihood, PerLabel, Tilted
 from graphuq.likelihoods.multiclass import check_n_classes, class_count, log_probit_probability
 from graphuq.utils.arrays import Array
+from graphuq.utils.part import part_field
 from graphuq.utils.special_functions import log_normal_cdf, normal_hazard, probit_label_mean
+from graphuq.utils.with_jax import jnp
 
 
 class Probit(Likelihood):
@@ -35,7 +35,7 @@ class Probit(Likelihood):
 
     noise_std: Hyperparameter = parameter(0.1)
     n_classes: Hyperparameter = class_count(2)
-    random_labels: bool = eqx.field(default=False, static=True)
+    random_labels: bool = part_field(default=False, static=True)
     has_gaussian_tails: ClassVar[bool] = True
     takes_weights: ClassVar[bool] = True
 

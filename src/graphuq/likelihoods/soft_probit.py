@@ -2,9 +2,6 @@
 
 from typing import Any, ClassVar
 
-import equinox as eqx
-import jax
-import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 
@@ -14,11 +11,13 @@ from graphuq.likelihoods.base import Likelihood, PerLabel, Tilted
 from graphuq.likelihoods.multiclass import log_probit_probability
 from graphuq.utils.arrays import Array, array_namespace
 from graphuq.utils.checks import describe
+from graphuq.utils.part import part_field
 from graphuq.utils.special_functions import (
     log_normal_cdf,
     normal_hazard,
     probit_label_mean,
 )
+from graphuq.utils.with_jax import jax, jnp
 
 SUM_TOLERANCE = 1e-6
 REMEDY = "give a matrix of numbers: a row for each labelled node, a column for each class"
@@ -73,8 +72,8 @@ class SoftProbit(Likelihood):
     """
 
     noise_std: Hyperparameter = parameter(0.1)
-    probabilities: Any = eqx.field(converter=_matrix, default=None)
-    random_labels: bool = eqx.field(default=False, static=True)
+    probabilities: Any = part_field(converter=_matrix, default=None)
+    random_labels: bool = part_field(default=False, static=True)
     has_gaussian_tails: ClassVar[bool] = False
     takes_weights: ClassVar[bool] = True
     has_soft_labels: ClassVar[bool] = True

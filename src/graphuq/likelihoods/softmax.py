@@ -2,14 +2,13 @@
 
 import math
 
-import jax
-import jax.numpy as jnp
-from jax import Array
 from jaxtyping import Float
 
 from graphuq.distributions import Hyperparameter, check_range, parameter
 from graphuq.likelihoods.base import Likelihood
 from graphuq.likelihoods.multiclass import check_n_classes, class_count, label_column, restricted
+from graphuq.utils.arrays import Array
+from graphuq.utils.with_jax import jax, jnp
 
 GUMBEL_STD = math.pi / math.sqrt(6)  # standard deviation of the standard Gumbel distribution
 

@@ -7,7 +7,6 @@ prior odds, so that a `Posterior` with a mixture for its prior is the whole weig
 import dataclasses
 from typing import Any, ClassVar, TypeVar
 
-import equinox as eqx
 import numpy as np
 from jaxtyping import Bool, Float
 
@@ -19,13 +18,14 @@ from graphuq.spectrum import SpectralBasis
 from graphuq.spectrum.blocks import EIGENPAIRS, spectrum_of
 from graphuq.utils.arrays import Array, array_namespace
 from graphuq.utils.checks import require_positive
+from graphuq.utils.part import Part, part_field
 
-Part = TypeVar("Part", bound=eqx.Module)
+Kind = TypeVar("Kind", bound=Part)
 FREE = frozenset({"tau", "alpha"})  # hyperparameters on which the modes of a prior do not depend
 NO_MODES = frozenset({"include_constant", "truncation"})
 
 
-class Term(eqx.Module):
+class Term(Part):
     """Part of a component: the field of one block of the basis, times a scale.
 
     Parameters
@@ -39,9 +39,9 @@ class Term(eqx.Module):
         Name of the block; see `graphuq.Basis`.
     """
 
-    scale: float = eqx.field(static=True)
-    prior: Prior | None = eqx.field(default=None, static=True)
-    block: str = eqx.field(default=EIGENPAIRS, static=True)
+    scale: float = part_field(static=True)
+    prior: Prior | None = part_field(default=None, static=True)
+    block: str = part_field(default=EIGENPAIRS, static=True)
 
     def __check_init__(self) -> None:
         require_positive("scale", self.scale, "use a positive number")
@@ -81,7 +81,7 @@ class Term(eqx.Module):
         return f"{self.scale:.4g} * {self.prior}{block}"
 
 
-def changed(part: Part, values: dict[str, Any]) -> Part:
+def changed(part: Kind, values: dict[str, Any]) -> Kind:
     """Return a part with other numbers, which are known to be right, without its checks.
 
     The checks of some hundred parts would take a tenth of a fit.
@@ -143,7 +143,7 @@ class Mixture(Prior):
     81.0
     """
 
-    components: Any = eqx.field(
+    components: Any = part_field(
         converter=lambda given: tuple(
             (one,) if isinstance(one, Term) else tuple(one) for one in given
         ),

@@ -2,7 +2,6 @@
 
 from typing import Any
 
-import jax
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
@@ -10,6 +9,7 @@ from graphuq.distributions import check_log_prob
 from graphuq.errors import IncompatibleParts, InvalidInput, require
 from graphuq.likelihoods import Likelihood
 from graphuq.utils.checks import array_of, describe
+from graphuq.utils.with_jax import jax
 
 
 def check_labels(

@@ -8,26 +8,23 @@ form (Papaspiliopoulos, Roberts & Sköld 2007; Chen, (7) and (8)).
 """
 
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any
 
-import equinox as eqx
-import jax
-import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float, PRNGKeyArray
 
-from graphuq.distributions import ContinuousQuantile, DiscreteQuantile, is_learnt
+from graphuq.distributions import ContinuousQuantile, DiscreteQuantile
 from graphuq.likelihoods import Likelihood
 from graphuq.posterior.field import Field, TailAtLabelled
 from graphuq.posterior.target import Target
 from graphuq.priors import Modes, Prior, SpectralStd
 from graphuq.spectrum import SpectralBasis
 from graphuq.utils.arrays import Array
+from graphuq.utils.part import Part, part_field, unchecked
+from graphuq.utils.with_jax import jax, jnp
 
-Part = TypeVar("Part", bound=eqx.Module)
 
-
-class Learnt(eqx.Module):
+class Learnt(Part):
     """Learnt hyperparameter: its position among the white coordinates, and its distribution.
 
     Attributes
@@ -45,11 +42,11 @@ class Learnt(eqx.Module):
         Map from a white coordinate to the value.
     """
 
-    name: str = eqx.field(static=True)
-    of_prior: bool = eqx.field(static=True)
-    begin: int = eqx.field(static=True)
-    size: int | None = eqx.field(static=True)
-    of_class: int | None = eqx.field(static=True)
+    name: str = part_field(static=True)
+    of_prior: bool = part_field(static=True)
+    begin: int = part_field(static=True)
+    size: int | None = part_field(static=True)
+    of_class: int | None = part_field(static=True)
     quantile: ContinuousQuantile | DiscreteQuantile
 
     @property
@@ -68,7 +65,7 @@ class Learnt(eqx.Module):
         return self.quantile(w[0] if self.size is None else w)
 
 
-class HierarchicalTarget(eqx.Module):
+class HierarchicalTarget(Part):
     """Prior, likelihood and labels, with distributions in place of some hyperparameters.
 
     Attributes
@@ -94,7 +91,7 @@ class HierarchicalTarget(eqx.Module):
     likelihood: Likelihood
     labels: Float[Array, " J"]
     learnt: tuple[Learnt, ...]
-    n_fields: int = eqx.field(static=True)
+    n_fields: int = part_field(static=True)
 
     @staticmethod
     def of(
@@ -150,8 +147,8 @@ class HierarchicalTarget(eqx.Module):
             rows=rows,
             scale=spectrum.node_scale[nodes] if scale is None else scale,
             modes=modes,
-            prior=with_values(prior, dict.fromkeys(prior.learnt, np.nan)),
-            likelihood=with_values(likelihood, dict.fromkeys(likelihood.learnt, np.nan)),
+            prior=unchecked(prior, dict.fromkeys(prior.learnt, np.nan)),
+            likelihood=unchecked(likelihood, dict.fromkeys(likelihood.learnt, np.nan)),
             labels=labels,
             learnt=tuple(learnt),
             n_fields=n_fields,
@@ -188,12 +185,12 @@ class HierarchicalTarget(eqx.Module):
     def prior_of(self, white: Float[Array, " n"], of_class: int | None = None) -> Prior:
         """Return the prior with the hyperparameters of a point, shared or of one class."""
         learnt = [p for p in self.learnt if p.of_prior and p.of_class == of_class]
-        return with_values(self.prior, {p.name: p.value(white) for p in learnt})
+        return unchecked(self.prior, {p.name: p.value(white) for p in learnt})
 
     def likelihood_of(self, white: Float[Array, " n"]) -> Likelihood:
         """Return the likelihood with the hyperparameters of a point."""
         learnt = [p for p in self.learnt if not p.of_prior]
-        return with_values(self.likelihood, {p.name: p.value(white) for p in learnt})
+        return unchecked(self.likelihood, {p.name: p.value(white) for p in learnt})
 
     def std(self, white: Float[Array, " n"]) -> Float[Array, "*K L"]:
         """Return the standard deviations of the series at a point, per class if they differ."""
@@ -253,7 +250,7 @@ class SeriesAtLabelled(Field):
     rows: Float[Array, "J L"]
     scale: Float[Array, " J"]
     std: Float[Array, "*K L"]
-    classes: int = eqx.field(static=True)
+    classes: int = part_field(static=True)
 
     @property
     def n_fields(self) -> int:
@@ -277,16 +274,3 @@ class SeriesAtLabelled(Field):
         coefficients = jnp.broadcast_to(self.std, (self.n_fields, self.rows.shape[1]))
         fields = self.rows @ (coefficients * white.reshape(coefficients.shape)).T
         return self.scale[:, None] * fields
-
-
-def with_values(part: Part, values: dict[str, Any]) -> Part:
-    """Return a part with other hyperparameters, unchecked because values may be traced."""
-    if not values:
-        return part
-    replaced: Part = eqx.tree_at(
-        lambda p: [getattr(p, name) for name in values],
-        part,
-        list(values.values()),
-        is_leaf=lambda x: x is None or is_learnt(x),
-    )
-    return replaced

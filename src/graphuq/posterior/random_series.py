@@ -6,7 +6,6 @@ It is in units of the noise: with f = u/γ, ``y = sign(f + ε)`` and coefficient
 
 from typing import Any, cast
 
-import equinox as eqx
 import numpy as np
 from jaxtyping import Float, Int
 
@@ -15,9 +14,10 @@ from graphuq.errors import IncompatibleParts
 from graphuq.likelihoods import Likelihood
 from graphuq.priors import Prior, RandomSeries
 from graphuq.spectrum import CovarianceColumns, SpectralBasis
+from graphuq.utils.part import Part
 
 
-class ProbitSeries(eqx.Module):
+class ProbitSeries(Part):
     """Labels, eigenpairs and the distributions of the scale c and the truncation k.
 
     Attributes

@@ -2,17 +2,15 @@
 
 from typing import Any, cast
 
-import equinox as eqx
-import jax
-import jax.numpy as jnp
 import numpy as np
-from jax.scipy.sparse.linalg import cg
 from jaxtyping import Float, PRNGKeyArray
 
 from graphuq.errors import IncompatibleParts
 from graphuq.likelihoods import Likelihood, NoiseFree
 from graphuq.posterior.field import Field, LowRankField, NoisyField
-from graphuq.utils.arrays import Array, with_dtype
+from graphuq.utils.arrays import Array
+from graphuq.utils.part import Part
+from graphuq.utils.with_jax import eqx, jax, jnp, with_dtype
 
 MAX_HALVINGS = 20  # halvings of the distance between a start and the mean of the reference
 MAX_REFLECTIONS = 10_000  # reflections of a start, after which it is used as it is
@@ -21,7 +19,7 @@ MAX_IN_NUMPY = 2**22  # log probabilities, which NumPy computes faster than JAX 
 START_NOISE = 0.5  # in units of a label: starts differ, and yet fit most labels
 
 
-class Target(eqx.Module):
+class Target(Part):
     """Posterior in white coordinates: a standard normal prior times a likelihood.
 
     Attributes
@@ -90,7 +88,7 @@ class Target(eqx.Module):
             return jnp.where(given, image, 0.0) + START_NOISE**2 * x
 
         misfit = jnp.where(given, values - self.field.at_labelled(white) - noise, 0.0)
-        weights, _ = cg(  # type: ignore[no-untyped-call]
+        weights, _ = jax.scipy.sparse.linalg.cg(  # type: ignore[no-untyped-call]
             covariance, misfit, tol=1e-3, maxiter=100
         )
         return self.possible(white + transpose(weights)[0])
@@ -151,7 +149,7 @@ class Target(eqx.Module):
         return self.log_likelihood(white) - 0.5 * (white**2).sum()
 
 
-class ReferredTarget(eqx.Module):
+class ReferredTarget(Part):
     """Posterior whitened by a Gaussian reference close to it, instead of by its prior.
 
     With ``x = U (μ + √s z)``, z is standard normal under the reference. The rest of the density,

@@ -4,7 +4,6 @@ import dataclasses
 from abc import abstractmethod
 from typing import Any, ClassVar, NamedTuple, cast
 
-import equinox as eqx
 import numpy as np
 from jaxtyping import Bool, Float
 
@@ -23,11 +22,12 @@ from graphuq.spectrum import SpectralBasis
 from graphuq.spectrum.null_vectors import null_vectors_included
 from graphuq.utils.arrays import Array, array_namespace
 from graphuq.utils.checks import check_fields, describe
+from graphuq.utils.part import Part
 
 NORMALIZED_MAX = 2 + 1e-9  # largest λ of the symmetric and random-walk Laplacian, with rounding
 
 
-class SpectralStd(eqx.Module):
+class SpectralStd(Part):
     """Standard deviations of the random series ``u = Σ_j s_j ξ_j q_j + s̄ r``.
 
     See `docs/theory.md`, "The posterior".
@@ -44,7 +44,7 @@ class SpectralStd(eqx.Module):
     tail: Float[Array, ""] | float
 
 
-class Modes(eqx.Module):
+class Modes(Part):
     """Eigenvalues and energies of a spectrum, as a prior uses them.
 
     Attributes
@@ -93,7 +93,7 @@ class SparsePrecision(NamedTuple):
     shift: float
 
 
-class Prior(eqx.Module):
+class Prior(Part):
     """A Gaussian random series on the spectrum of a graph Laplacian.
 
     A subclass declares its hyperparameters as fields and defines `log_variances`; nothing else is

@@ -3,7 +3,6 @@
 import dataclasses
 from typing import ClassVar
 
-import equinox as eqx
 from jaxtyping import Float
 
 from graphuq.distributions import (
@@ -20,6 +19,7 @@ from graphuq.priors.base import Modes, Prior, SpectralStd
 from graphuq.spectrum import SpectralBasis
 from graphuq.utils.arrays import Array, array_namespace
 from graphuq.utils.checks import check_number
+from graphuq.utils.part import part_field
 
 RATE_TIMES_NODES = 20.0  # rule of thumb: 63 % of the mass of k is on the first N/20 values
 
@@ -60,7 +60,7 @@ class RandomSeries(Prior):
     scale: Hyperparameter = parameter(Gamma(1.0, 0.001))
     exponent: Hyperparameter = parameter(1.0)
     truncation: Hyperparameter = parameter(None)
-    truncation_rate: float | None = eqx.field(default=None)
+    truncation_rate: float | None = part_field(default=None)
     include_constant: bool | None = True
     is_random_series: ClassVar[bool] = True
 

@@ -2,9 +2,6 @@
 
 from typing import Any
 
-import equinox as eqx
-import jax
-import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float, Int
 
@@ -14,7 +11,7 @@ from graphuq.inference.nested_left_out import fields_without_each
 from graphuq.likelihoods import Likelihood
 from graphuq.posterior.field import covariances_at
 from graphuq.posterior.posterior import Posterior
-from graphuq.utils.arrays import with_dtype
+from graphuq.utils.with_jax import eqx, jax, jnp, with_dtype
 
 MAX_AGAIN = 4_000_000  # classes × labels⁴, up to which labels are left out by fits
 

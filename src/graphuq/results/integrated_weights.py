@@ -14,7 +14,6 @@ far less than ``1 / p(y_j | u_j)``, which a label that decides its own u_j makes
 from collections.abc import Iterator
 from typing import Any
 
-import jax
 import numpy as np
 from jaxtyping import Bool, Float
 from scipy.special import log_ndtr, logsumexp
@@ -27,6 +26,7 @@ from graphuq.results.summaries import latent_draws
 from graphuq.results.summaries.binary import expected_label
 from graphuq.results.summaries.random_label import random_label_shares
 from graphuq.utils.pareto import smooth_weights
+from graphuq.utils.with_jax import jax
 
 MAX_LABELS = 4_000  # a matrix J × J is inverted
 COMPONENT = "component"  # hyperparameter with the number of the component of a mixture

@@ -18,9 +18,6 @@ import math
 from functools import singledispatch
 from typing import Any, NamedTuple
 
-import equinox as eqx
-import jax
-import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 from scipy.special import logsumexp
@@ -29,7 +26,6 @@ from graphuq.errors import IncompatibleParts, InvalidInput
 from graphuq.inference import ExpectationPropagation, GaussianApproximation, GaussianMixture, Point
 from graphuq.inference.draws import Draws
 from graphuq.likelihoods import Likelihood
-from graphuq.posterior.hierarchical import with_values
 from graphuq.posterior.posterior import Posterior
 from graphuq.results.cavities import multiclass_cavities, prior_variance, slopes_at
 from graphuq.results.diagnostics import node_rows
@@ -38,8 +34,9 @@ from graphuq.results.summaries import latent_draws
 from graphuq.results.summaries.base import slices
 from graphuq.results.summaries.binary import expected_label
 from graphuq.results.summaries.random_label import class_shares
-from graphuq.utils.arrays import with_dtype
 from graphuq.utils.pareto import smooth_weights
+from graphuq.utils.part import unchecked
+from graphuq.utils.with_jax import eqx, jax, jnp, with_dtype
 
 MAX_SHAPE = 0.7  # k̂ above which importance weights are unreliable (Vehtari et al. 2024)
 MIN_DRAWS, MAX_DRAWS = 1_000, 4_000  # evenly spaced draws that are used
@@ -336,7 +333,7 @@ def _log_probs(likelihood: Likelihood, u: Any, labels: Any, values: dict[str, An
     """Return log probabilities of shape (S, K, B), for labels of shape (K, B)."""
 
     def given(u: Any, values: dict[str, Any]) -> Any:
-        part = with_values(likelihood, values)
+        part = unchecked(likelihood, values)
         return jax.lax.map(lambda y: part.log_prob(u, y), labels)
 
     return jax.vmap(given)(u, values)

@@ -1,7 +1,5 @@
 """Product of a Laplacian with many columns on an accelerator."""
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 from scipy import sparse
@@ -9,6 +7,7 @@ from scipy import sparse
 from graphuq.spectrum.block_operator import BlockOperator
 from graphuq.spectrum.laplacian import Laplacian
 from graphuq.utils.arrays import Array, has_accelerator
+from graphuq.utils.with_jax import jax, jnp
 
 
 class DeviceOperator(BlockOperator):

@@ -6,8 +6,6 @@ Products have full precision: the default of an accelerator keeps three digits.
 from collections.abc import Iterator
 from functools import partial
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 
@@ -17,6 +15,7 @@ from graphuq.spectrum.krylov_basis import KrylovBasis
 from graphuq.spectrum.laplacian import Laplacian
 from graphuq.utils.arrays import Array
 from graphuq.utils.compilation_cache import use_compilation_cache
+from graphuq.utils.with_jax import jax, jnp
 
 _multiply = partial(jnp.matmul, precision=jax.lax.Precision.HIGHEST)
 

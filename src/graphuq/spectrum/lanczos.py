@@ -6,7 +6,6 @@ tolerance allows it; the last step is in double precision.
 
 from typing import NamedTuple
 
-import jax
 import numpy as np
 from jaxtyping import Float, Int
 from scipy import sparse
@@ -20,6 +19,7 @@ from graphuq.spectrum.krylov_basis_gpu import basis_of
 from graphuq.spectrum.laplacian import Laplacian
 from graphuq.utils.arrays import Array, array_namespace, single_threaded_blas
 from graphuq.utils.progress import Progress
+from graphuq.utils.with_jax import jax
 
 MANY_NODES = 50_000  # nodes from which a block of columns exceeds the CPU cache
 BLOCK = 16  # columns per step

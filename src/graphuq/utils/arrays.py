@@ -1,39 +1,73 @@
 """Functions that serve NumPy and JAX arrays alike, and parallel and compiled computation."""
 
 import os
+import sys
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
 from functools import cache
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, TypeVar
 
-import equinox as eqx
-import jax
-import jax.numpy as jnp
 import numpy as np
-from jax.scipy.linalg import solve_triangular as solve_triangular_in_jax
+import scipy.special
 from scipy.linalg import solve_triangular
 from threadpoolctl import ThreadpoolController
+
+
+class _OfAnyLibrary(type):
+    """Class of the class `Array`, whose instances have other classes of their own."""
+
+    def __instancecheck__(cls, value: object) -> bool:
+        return isinstance(value, np.ndarray) or _is_of_jax(value)
+
 
 if TYPE_CHECKING:
     Array = Any
 else:
-    Array = jax.Array | np.ndarray
+
+    class Array(metaclass=_OfAnyLibrary):
+        """An array of NumPy or of JAX, in annotations."""
+
 
 Out = TypeVar("Out")
 _IMPORTED_BY = os.getpid()
 
 
 def array_namespace(values: Array) -> Any:
-    """Return NumPy for a NumPy array, else JAX's NumPy."""
-    return np if isinstance(values, np.ndarray) else jnp
+    """Return JAX's NumPy for an array of JAX, else NumPy."""
+    if _is_of_jax(values):
+        import jax.numpy
+
+        return jax.numpy
+    return np
+
+
+def special_functions(values: Array) -> Any:
+    """Return JAX's special functions for an array of JAX, else those of SciPy."""
+    if _is_of_jax(values):
+        import jax.scipy.special
+
+        return jax.scipy.special
+    return scipy.special
+
+
+def double_precision() -> Any:
+    """Return a context in which JAX computes in double, if the program has imported JAX.
+
+    Functions in NumPy that call parts of a user's own need it: such parts may be written in JAX.
+    """
+    jax = sys.modules.get("jax")
+    return nullcontext() if jax is None else jax.enable_x64(True)
 
 
 def solve_lower(lower: Array, right: Array) -> Any:
     """Solve a linear system with a lower triangular matrix."""
-    if isinstance(lower, np.ndarray):
+    if not (_is_of_jax(lower) or _is_of_jax(right)):
         return solve_triangular(lower, right, lower=True, check_finite=False)
-    return solve_triangular_in_jax(lower, right, lower=True)
+    import jax.scipy.linalg
+
+    return jax.scipy.linalg.solve_triangular(lower, right, lower=True)
 
 
 def single_threaded_blas() -> Any:
@@ -81,26 +115,23 @@ def njit_cached(function: Callable[..., Any]) -> Any:
         return njit(**options)(function)
 
 
+def _is_of_jax(value: object) -> bool:
+    kind = getattr(sys.modules.get("jax"), "Array", None)  # None while JAX itself is imported
+    return kind is not None and isinstance(value, kind)
+
+
 @cache
 def _libraries() -> ThreadpoolController:
     return ThreadpoolController()
 
 
 def has_accelerator() -> bool:
-    """Whether JAX computes on a GPU, which has double precision, instead of the CPU."""
-    return bool(jax.default_backend() in ("gpu", "cuda", "rocm"))
+    """Whether JAX computes on a GPU, which has double precision, instead of the CPU.
 
-
-def with_dtype(tree: Any, dtype: str | type | np.dtype) -> Any:
-    """Convert all floating leaves to JAX arrays of one type.
-
-    As arrays they are arguments of a compiled program, not constants in it.
+    JAX is imported only where it has a plugin for such a device, as ``graphuq[gpu]`` installs it.
     """
+    if "jax" not in sys.modules and find_spec("jax_plugins") is None:
+        return False
+    from graphuq.utils.with_jax import jax
 
-    def cast(leaf: object) -> Any:
-        if isinstance(leaf, bool | int) or not eqx.is_inexact_array_like(leaf):
-            return jnp.asarray(leaf) if isinstance(leaf, np.ndarray) else leaf
-        # NumPy converts without compiling a program.
-        return jnp.asarray(leaf if isinstance(leaf, jax.Array) else np.asarray(leaf, dtype), dtype)
-
-    return jax.tree.map(cast, tree)
+    return bool(jax.default_backend() in ("gpu", "cuda", "rocm"))

@@ -261,10 +261,6 @@ def _make(cls: Any, fields: dict[str, Plain]) -> Any:
     if not (dataclasses.is_dataclass(cls) or hasattr(cls, "stored_fields")):
         raise StorageError(f"{cls.__name__}: not a dataclass; restore the class that was saved")
     values = {name: from_plain(plain) for name, plain in fields.items()}
-    for name in values:
-        default = getattr(cls, name, None)
-        if isinstance(default, float) and values[name] == default:
-            values[name] = default  # equinox hides a default from repr only by identity
     try:
         return cls(**values)
     except TypeError as error:

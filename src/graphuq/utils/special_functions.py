@@ -2,13 +2,12 @@
 
 from functools import cache
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 from scipy.special import erfcx, log_ndtr
 
 from graphuq.utils.arrays import Array
+from graphuq.utils.with_jax import jax, jnp
 
 SIDE_NODES = 64  # nodes of the quadrature over the half-line on the other side of zero
 HALF_RANGE = 9.0  # half the range of that quadrature, in standard deviations of the integrand

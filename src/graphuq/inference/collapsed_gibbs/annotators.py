@@ -2,7 +2,6 @@
 
 from typing import Any, ClassVar, NamedTuple
 
-import equinox as eqx
 import numpy as np
 from jaxtyping import Float, Int
 
@@ -15,6 +14,7 @@ from graphuq.inference.draws import BLOCK, Draws
 from graphuq.inference.settings import RunSettings
 from graphuq.posterior.posterior import Posterior
 from graphuq.utils.checks import check_fields
+from graphuq.utils.part import part_field
 
 ACCURACY, TRUE_CLASS, CONFUSION = "accuracy_{}", "true_class", "confusion"
 """Names of what is drawn, in ``Draws.hyperparameters``."""
@@ -50,7 +50,7 @@ class AnnotatorGibbs(Sampler):
         If the readings are no such matrix, or a parameter is not positive.
     """
 
-    readings: Any = eqx.field(converter=np.asarray, default=((-1,),))
+    readings: Any = part_field(converter=np.asarray, default=((-1,),))
     right: float = 4.0
     wrong: float = 1.0
     reference: Approximation | None = None

@@ -2,12 +2,12 @@
 
 from typing import Any
 
-import jax
 import numpy as np
 from jaxtyping import Float, Int
 from scipy.special import log_ndtr
 
 from graphuq.posterior.posterior import Posterior
+from graphuq.utils.with_jax import jax
 
 
 class NoisyValues:

@@ -2,9 +2,6 @@
 
 from typing import Any, ClassVar, NamedTuple
 
-import equinox as eqx
-import jax
-import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from graphuq.errors import require
@@ -13,6 +10,8 @@ from graphuq.inference.exact_hamiltonian.walls import cross_wall
 from graphuq.inference.kernel import Kernel
 from graphuq.posterior.posterior import Posterior
 from graphuq.utils.checks import check_fields
+from graphuq.utils.part import Part
+from graphuq.utils.with_jax import jax, jnp
 
 MAX_STEPS = 50  # straight pieces of a trajectory, which is then shorter
 
@@ -126,7 +125,7 @@ class ReflectiveHamiltonian(Kernel):
         ), info
 
 
-class _Walls(eqx.Module):
+class _Walls(Part):
     """Walls of the likelihood, and the prior's density between them, with ``x = m + r z``.
 
     Attributes

@@ -3,9 +3,6 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeAlias
 
-import equinox as eqx
-import jax
-import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
@@ -14,6 +11,8 @@ from graphuq.inference.base import FACTOR_NUMBERS, Approximation, CompiledSteps,
 from graphuq.inference.exact_hamiltonian.walls import cross_wall
 from graphuq.inference.kernel import Kernel
 from graphuq.utils.checks import check_fields
+from graphuq.utils.part import Part
+from graphuq.utils.with_jax import jax, jnp
 
 if TYPE_CHECKING:
     from graphuq.inference.exact_hamiltonian.trajectories import HalfSpaces
@@ -177,7 +176,7 @@ class _Trajectories(NamedTuple):
 Wall: TypeAlias = tuple[Array, ...]  # indices of a wall: of a label, and of a class if multiclass
 
 
-class WalledTarget(eqx.Module):
+class WalledTarget(Part):
     """Target with a binary step likelihood, and its walls ``u_j = 0``.
 
     Attributes

@@ -3,9 +3,6 @@
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
-import equinox as eqx
-import jax
-import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
@@ -18,6 +15,7 @@ from graphuq.inference.settings import RunSettings, check_run
 from graphuq.posterior.posterior import Posterior
 from graphuq.utils.checks import check_fields
 from graphuq.utils.progress import Progress
+from graphuq.utils.with_jax import eqx, jax, jnp
 
 FORGETTING = 2  # exponent: step i of warm-up has weight i²
 MIN_REJECTION = 0.01  # smallest rejection rate of a swap, so that no two powers coincide

@@ -1,7 +1,8 @@
 """Crossing of a wall of a step likelihood, in JAX; `trajectories.cross_wall` is the Numba text."""
 
-import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float
+
+from graphuq.utils.with_jax import jnp
 
 
 def cross_wall(

@@ -16,8 +16,6 @@ Labels that someone chose class by class tell nothing about class shares (`class
 
 from typing import Any, ClassVar
 
-import equinox as eqx
-import jax
 import numpy as np
 
 from graphuq.errors import require
@@ -33,6 +31,8 @@ from graphuq.inference.model_average.walk import KeptMoves, Moves, walk
 from graphuq.inference.settings import RunSettings, check_run
 from graphuq.posterior.posterior import Posterior
 from graphuq.utils.arrays import parallel_map
+from graphuq.utils.part import part_field
+from graphuq.utils.with_jax import jax
 
 MIN_ACCEPTANCE = 0.8  # share of accepted proposals, from which none stays for long
 MAX_ERROR = 0.1  # relative error of the components' evidence, up to which draws count as exact
@@ -57,7 +57,7 @@ class ModelAverage(Sampler):
         by one sweep of collapsed Gibbs.
     """
 
-    fields: str = eqx.field(default="auto", static=True)
+    fields: str = part_field(default="auto", static=True)
     reference: Approximation | None = None
     default_warmup: ClassVar[int] = 0
     default_chains: ClassVar[int | None] = 4

@@ -3,17 +3,16 @@
 from abc import abstractmethod
 from typing import Any, ClassVar
 
-import equinox as eqx
-import jax
-import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 
 from graphuq.priors import SpectralStd
 from graphuq.utils.arrays import Array
+from graphuq.utils.part import Part, part_field
+from graphuq.utils.with_jax import jax, jnp
 
 
-class Field(eqx.Module):
+class Field(Part):
     """Prior at the labelled nodes, as a map from white coordinates.
 
     Attributes
@@ -99,7 +98,7 @@ class ClassField(Field):
     """
 
     field: Any
-    n_classes: int = eqx.field(static=True)
+    n_classes: int = part_field(static=True)
 
     @property
     def n_fields(self) -> int:

@@ -1,16 +1,13 @@
 """Leads of the noisy field of each label's class over the fields of the other classes."""
 
-import equinox as eqx
-import jax
-import jax.numpy as jnp
 import numpy as np
-from jax.scipy.linalg import cho_solve
 from jaxtyping import Float, Int
 
 from graphuq.posterior.field.base import ClassField, Field
 from graphuq.posterior.field.conditioning import FieldMoments
 from graphuq.posterior.field.labelled import LowRankField
 from graphuq.utils.arrays import Array
+from graphuq.utils.with_jax import eqx, jax, jnp
 
 
 class ClassDifferenceField(Field):
@@ -113,7 +110,7 @@ class ClassDifferenceField(Field):
         n_classes, r = self.n_classes, factor.shape[1]
         weights, pull = self.label_sites(precision, shift)
         lower = jnp.linalg.cholesky(precision_of(factor, weights))
-        covariance = cho_solve((lower, True), jnp.eye(n_classes * r))
+        covariance = jax.scipy.linalg.cho_solve((lower, True), jnp.eye(n_classes * r))
         white_mean = covariance @ (pull.T @ factor).ravel()
         u = factor @ white_mean.reshape(n_classes, r).T
         w, nu = self.star(precision, shift)

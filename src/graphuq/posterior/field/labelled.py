@@ -16,7 +16,6 @@ import dataclasses
 from abc import abstractmethod
 from typing import TYPE_CHECKING, Any, ClassVar
 
-import equinox as eqx
 import numpy as np
 from jaxtyping import Float
 
@@ -46,9 +45,19 @@ class LabelledField(Field):
         s̄.
     """
 
-    coefficient_map: eqx.AbstractVar[Float[Array, "L r"]]
-    mode_variance: eqx.AbstractVar[Float[Array, " L"]]
-    tail_std: eqx.AbstractVar[float]
+    if TYPE_CHECKING:  # fields of each subclass
+
+        @property
+        def coefficient_map(self) -> Float[Array, "L r"]:
+            """H."""
+
+        @property
+        def mode_variance(self) -> Float[Array, " L"]:
+            """D."""
+
+        @property
+        def tail_std(self) -> float:
+            """s̄."""
 
     def without_weights(
         self, values: Float[np.ndarray, "j *K"], at: np.ndarray

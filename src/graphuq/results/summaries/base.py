@@ -5,13 +5,13 @@ from collections.abc import Iterator
 from itertools import pairwise
 from typing import TypeAlias
 
-import jax
 import numpy as np
 from jaxtyping import Float
 
 from graphuq.posterior.field import ClassField, LabelledField
 from graphuq.results.uncertainty import class_probabilities, probability_errors
 from graphuq.spectrum import ProductBasis
+from graphuq.utils.with_jax import jax
 
 BLOCK_ELEMENTS = (
     1_000_000  # rows × draws of one block of a thread, whose arrays then fit the CPU cache

@@ -8,7 +8,6 @@ from collections.abc import Callable
 from functools import singledispatch
 from typing import Any
 
-import jax
 import numpy as np
 from jaxtyping import Float
 from scipy.special import erf, ndtr
@@ -29,6 +28,7 @@ from graphuq.results.summaries.base import (
 )
 from graphuq.results.summaries.mixtures import mixture_summaries
 from graphuq.utils.arrays import parallel_map
+from graphuq.utils.with_jax import jax
 
 MANY_ELEMENTS = 1_000_000  # rows × draws above which averages are computed in single precision
 MIN_UNIT = 1e-20  # smallest deviation of a tail by which u is divided, to avoid overflow

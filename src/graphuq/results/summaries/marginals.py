@@ -4,9 +4,6 @@ from functools import singledispatch
 from types import ModuleType
 from typing import Any
 
-import equinox as eqx
-import jax
-import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 from scipy.special import ndtri
@@ -19,6 +16,7 @@ from graphuq.results.summaries import binary, multiclass
 from graphuq.results.summaries.base import BLOCK_ELEMENTS, Link, Rows, conditional_moments, slices
 from graphuq.results.summaries.mixtures import mixture_interval
 from graphuq.results.summaries.random_label import class_shares
+from graphuq.utils.with_jax import eqx, jax, jnp
 
 QUANTILE_DRAWS = 2_000  # largest number of evenly spaced draws for credible intervals
 

@@ -9,7 +9,6 @@ number per draw and class for all nodes.
 from functools import cached_property, singledispatch
 from typing import Any
 
-import jax
 import numpy as np
 from jaxtyping import Float
 
@@ -30,6 +29,7 @@ from graphuq.results.summaries.base import (
 from graphuq.results.summaries.mixtures import mixture_summaries
 from graphuq.results.summaries.random_label import random_label_shares
 from graphuq.utils.arrays import parallel_map
+from graphuq.utils.with_jax import jax
 
 MANY_NUMBERS = 1_000_000_000  # nodes × draws × classes above which draws are thinned
 ROWS_IN_CACHE = 16  # rows whose fields in all draws fit the CPU cache

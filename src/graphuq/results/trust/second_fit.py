@@ -17,13 +17,13 @@ from graphuq.errors import IncompatibleParts, InvalidInput
 from graphuq.inference import ExpectationPropagation
 from graphuq.inference.draws import Draws
 from graphuq.inference.settings import RunSettings
-from graphuq.posterior.hierarchical import with_values
 from graphuq.posterior.posterior import Posterior
 from graphuq.results.diagnostics import node_rows
 from graphuq.results.sampling import draws as draws_of
 from graphuq.results.summaries import summarize
 from graphuq.spectrum import SpectralBasis
 from graphuq.spectrum.blocks import spectrum_of
+from graphuq.utils.part import unchecked
 
 if TYPE_CHECKING:
     from graphuq.results.result import Result
@@ -170,6 +170,6 @@ def with_median_draw(result: "Result") -> Posterior | None:
     prior, likelihood = posterior.prior, posterior.likelihood
     return dataclasses.replace(
         posterior,
-        prior=with_values(prior, {n: values[n] for n in prior.learnt}),
-        likelihood=with_values(likelihood, {n: values[n] for n in likelihood.learnt}),
+        prior=unchecked(prior, {n: values[n] for n in prior.learnt}),
+        likelihood=unchecked(likelihood, {n: values[n] for n in likelihood.learnt}),
     )

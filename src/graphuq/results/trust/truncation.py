@@ -29,7 +29,6 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from graphuq.errors import IncompatibleParts, InvalidInput
-from graphuq.posterior.hierarchical import with_values
 from graphuq.posterior.posterior import Posterior
 from graphuq.priors import Modes, Prior
 from graphuq.results.reported import label_means_as_reported
@@ -40,6 +39,7 @@ from graphuq.results.trust.second_fit import label_means_of_tails
 from graphuq.spectrum import SpectralBasis
 from graphuq.spectrum.blocks import EIGENPAIRS, spectrum_of
 from graphuq.spectrum.multiple_eigenvalue import CUT
+from graphuq.utils.part import unchecked
 
 if TYPE_CHECKING:
     from graphuq.results.result import Result
@@ -361,9 +361,9 @@ def _priors(posterior: Posterior, answer: object) -> Iterator[list[Prior]]:
         values = {name: flat[name][draw].astype(np.float64) for name in names}
         if posterior.per_class:
             classes = range(posterior.n_classes)
-            yield [with_values(prior, {n: v[k] for n, v in values.items()}) for k in classes]
+            yield [unchecked(prior, {n: v[k] for n, v in values.items()}) for k in classes]
         else:
-            yield [with_values(prior, values)]
+            yield [unchecked(prior, values)]
 
 
 def _mean(moves: Float[np.ndarray, " M"]) -> float:
