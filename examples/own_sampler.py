@@ -4,8 +4,8 @@ import jax
 import numpy as np
 
 import graphuq as gq
-from graphuq.inference.base import State, metropolis
 from graphuq.inference.kernel import Kernel
+from graphuq.inference.transitions import State, metropolis
 
 
 class RandomWalk(Kernel):

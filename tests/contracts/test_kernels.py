@@ -13,12 +13,13 @@ import graphuq as gq
 from graphuq.errors import IncompatibleParts, InvalidInput
 from graphuq.inference import Sampler
 from graphuq.inference.answers import GaussianApproximation
-from graphuq.inference.base import Info, State, metropolis
 from graphuq.inference.chains import run_chains
 from graphuq.inference.kernel import Kernel
+from graphuq.inference.transitions import Info, State, metropolis
 from graphuq.likelihoods import Likelihood
 from graphuq.posterior.field import LowRankField
 from graphuq.posterior.target import Target, refer
+from graphuq.utils.part import Part
 from graphuq.utils.with_jax import with_dtype
 
 ALL_KERNELS = [

@@ -13,7 +13,7 @@ from graphuq.errors import (
     NotConvergedWarning,
     StorageError,
 )
-from graphuq.spectrum import block_operator_gpu, lanczos, solve
+from graphuq.spectrum import block_operator_gpu, devices, lanczos, solve
 from graphuq.spectrum.chebyshev import ChebyshevFilter
 from graphuq.spectrum.laplacian import Laplacian
 
@@ -351,7 +351,7 @@ def test_an_accelerator_takes_a_connected_graph(monkeypatch):
     """Then the null part is removed on the device; restarts too, with little room."""
     graph = points_graph()
     plain = gq.laplacian_spectrum(graph, n_eigenpairs=40, solver="lanczos", tolerance=1e-6)
-    monkeypatch.setattr(block_operator_gpu, "has_accelerator", lambda: True)
+    monkeypatch.setattr(devices, "has_accelerator", lambda: True)
     monkeypatch.setattr(lanczos, "SPARE_SHARE", 0.1)
     found = gq.laplacian_spectrum(graph, n_eigenpairs=40, solver="lanczos", tolerance=1e-6)
     np.testing.assert_allclose(found.eigenvalues, plain.eigenvalues, atol=1e-10)
@@ -365,13 +365,13 @@ def test_an_accelerator_takes_a_connected_graph(monkeypatch):
 @pytest.mark.parametrize("kind", ["symmetric", "unnormalized"])
 def test_an_accelerator_finds_the_same(kind, tolerance, monkeypatch):
     """Its arithmetic, here on the processor; isolated nodes and rows of all lengths too."""
-    monkeypatch.setattr(block_operator_gpu, "has_accelerator", lambda: True)
+    monkeypatch.setattr(devices, "has_accelerator", lambda: True)
     hub = sparse.coo_array((np.ones(700), (np.zeros(700, int), np.arange(1, 701))), (1602, 1602))
     knn = sparse.block_diag([points_graph().weights, sparse.csr_array((2, 2))])
     with pytest.warns(DisconnectedGraphWarning):
         graph = gq.graphs.from_adjacency((knn + 0.01 * (hub + hub.T)).tocsr())
     laplacian = Laplacian(graph, kind)
-    operator = block_operator_gpu.operator_of(laplacian, np.float32)
+    operator, _ = devices.on_device(laplacian, np.float32)
     assert isinstance(operator, block_operator_gpu.DeviceOperator)
     x, before = np.random.default_rng(0).normal(size=(2, 1602, 5)).astype(np.float32)
     expected = 0.5 * (laplacian @ x) - 2.0 * x - before
@@ -380,7 +380,7 @@ def test_an_accelerator_finds_the_same(kind, tolerance, monkeypatch):
     x, before = x.astype(np.float64), before.astype(np.float64)
     expected = 0.5 * (laplacian @ x) - 2.0 * x - before
     with jax.enable_x64(True):
-        precise = block_operator_gpu.operator_of(laplacian, np.float64)
+        precise, _ = devices.on_device(laplacian, np.float64)
         error = np.abs(np.asarray(precise.step(x, 0.5, -2.0, before)) - expected)
         assert error.max() < 1e-12 * np.abs(expected).max()
     options = {"n_eigenpairs": 60, "tolerance": tolerance}

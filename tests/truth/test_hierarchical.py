@@ -23,7 +23,7 @@ from graphuq.inference import (
     Hamiltonian,
     MetropolisWithinGibbs,
 )
-from graphuq.inference.base import State
+from graphuq.inference.transitions import State
 from graphuq.posterior.field import TailAtLabelled, coefficient_field_with_tail
 from graphuq.utils.with_jax import with_dtype
 

@@ -98,6 +98,7 @@ features = {
     ).__enter__(),
     "datasets": lambda: gq.datasets.load_mnist(folder="."),
     "files": lambda: by_rows.save("fit.nc"),
+    "jax": lambda: gq.inference.PCN(),
     "jupyter": lambda: __import__("graphuq.labelling.notebook").labelling.notebook.widget(
         "", 400, 0, ""
     ),
@@ -200,7 +201,7 @@ def core(tmp_path_factory):
 def test_the_core_has_few_packages():
     own = CORE - installed_by({"scikit-learn"}) | {"graphuq"}
     assert len(own) <= MAX_CORE, sorted(own)
-    assert CORE & {"jax", "numba"} == {"jax", "numba"}
+    assert CORE & {"jax", "jaxlib", "equinox", "numba"} == {"numba"}
 
 
 def test_the_core_alone_fits_and_predicts(core):

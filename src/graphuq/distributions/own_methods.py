@@ -8,15 +8,16 @@ from jaxtyping import Float
 
 from graphuq.distributions.hyperparameters import learnt_of
 from graphuq.errors import InvalidInput, require, shortened
+from graphuq.utils.arrays import double_precision
 from graphuq.utils.checks import describe
-from graphuq.utils.with_jax import jax
+from graphuq.utils.extras import has_extra
 
 MAX_REASON = 80  # characters quoted of an error
-UNTRACED = (
-    jax.errors.ConcretizationTypeError,
-    jax.errors.TracerArrayConversionError,
-    jax.errors.TracerIntegerConversionError,
-)
+UNTRACED = {  # errors of JAX
+    "ConcretizationTypeError",
+    "TracerArrayConversionError",
+    "TracerIntegerConversionError",
+}
 LOG_PROB = "define log_prob(u, y) -> one real number a label, with jax.numpy, without if on u"
 LOG_VARIANCES = "define log_variances(eigenvalues) -> one real number each, with array_namespace"
 
@@ -27,15 +28,19 @@ def check_log_prob(part: Any, u: Float[np.ndarray, "J *K"], y: Float[np.ndarray,
     Raises
     ------
     InvalidInput
-        If it raises an error, cannot be traced by JAX, returns not one real number a label, or NaN.
+        If it raises an error, returns not one real number a label, or NaN; if JAX is installed
+        and cannot trace it.
     """
     if _is_ours(part, "log_prob"):
         return
     part = _with_medians(part)
-    with jax.enable_x64(True):
-        found = _tried(part, "log_prob", LOG_PROB, lambda: jax.eval_shape(part.log_prob, u, y))
+    with double_precision():
+        if has_extra("jax"):
+            found = _traced(part, "log_prob", LOG_PROB, u, y)
+            _require_numbers(part, "log_prob", found, len(y), LOG_PROB)
+        found = _tried(part, "log_prob", LOG_PROB, lambda: part.log_prob(u, y))
         _require_numbers(part, "log_prob", found, len(y), LOG_PROB)
-        numbers = _tried(part, "log_prob", LOG_PROB, lambda: np.asarray(part.log_prob(u, y)))
+    numbers = np.asarray(found)
     wrong = np.flatnonzero(np.isnan(numbers))
     require(
         len(wrong) == 0,
@@ -68,8 +73,8 @@ def check_log_variances(part: Any, eigenvalues: Float[np.ndarray, " n"]) -> None
         f"{np.asarray(found)[wrong[:1]].tolist()} at eigenvalue {eigenvalues[wrong[:1]].tolist()}",
         LOG_VARIANCES,
     )
-    if is_learnt:
-        _tried(part, name, LOG_VARIANCES, lambda: jax.eval_shape(part.log_variances, eigenvalues))
+    if is_learnt and has_extra("jax"):  # without it, no sampler learns the hyperparameters
+        _traced(part, name, LOG_VARIANCES, eigenvalues)
 
 
 def _is_ours(part: Any, name: str) -> bool:
@@ -92,10 +97,17 @@ def _tried(part: Any, name: str, contract: str, call: Any) -> Any:
         return call()
     except Exception as error:  # of a user's own class, which may raise anything
         said = shortened(" ".join(str(error).split()), MAX_REASON)
-        if isinstance(error, UNTRACED):
+        if {kind.__name__ for kind in type(error).__mro__} & UNTRACED:
             said = "NumPy, float() or if was applied to an array of JAX"
         reason = f"{type(error).__name__}: {said}"
         raise InvalidInput(_named(part, name), reason, contract) from error
+
+
+def _traced(part: Any, name: str, contract: str, *arguments: np.ndarray) -> Any:
+    """Return shape and type of what JAX finds that a method returns."""
+    from graphuq.utils.with_jax import jax
+
+    return _tried(part, name, contract, lambda: jax.eval_shape(getattr(part, name), *arguments))
 
 
 def _require_numbers(part: Any, name: str, found: Any, length: int, contract: str) -> None:

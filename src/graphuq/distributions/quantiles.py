@@ -1,4 +1,4 @@
-"""Quantiles ``F⁻¹(Φ(w))`` of distributions as tables that JAX evaluates."""
+"""Quantiles ``F⁻¹(Φ(w))`` of distributions as tables."""
 
 from typing import ClassVar
 
@@ -9,9 +9,8 @@ from scipy.special import ndtr
 
 from graphuq.distributions.base import Distribution
 from graphuq.errors import IncompatibleParts, InvalidInput, require
-from graphuq.utils.arrays import Array
+from graphuq.utils.arrays import Array, array_namespace, special_functions
 from graphuq.utils.part import Part
-from graphuq.utils.with_jax import jax, jnp
 
 REACH = 8.0  # standard deviations; the mass beyond is 1e-15
 KNOTS, MAX_VALUES = 2049, 100_000  # points of a quantile table; values of a discrete distribution
@@ -45,11 +44,11 @@ class ContinuousQuantile(Part):
 
     def __call__(self, w: Float[Array, "*n"]) -> Float[Array, "*n"]:
         """Return θ at w."""
-        step = 2 * REACH / (KNOTS - 1)
-        at = (jnp.clip(w, -REACH, REACH) + REACH) / step
-        k = jnp.clip(jnp.floor(at).astype(jnp.int32), 0, KNOTS - 2)
+        xp, step = array_namespace(w), 2 * REACH / (KNOTS - 1)
+        at = (xp.clip(w, -REACH, REACH) + REACH) / step
+        k = xp.clip(xp.floor(at).astype("int32"), 0, KNOTS - 2)
         x = (at - k) * step
-        cubic = jnp.asarray(self.coefficients)[:, k]
+        cubic = xp.asarray(self.coefficients)[:, k]
         value: Array = ((cubic[0] * x + cubic[1]) * x + cubic[2]) * x + cubic[3]
         return value
 
@@ -86,7 +85,8 @@ class DiscreteQuantile(Part):
 
     def index(self, w: Float[Array, ""]) -> Array:
         """Return the index of the value at w, from 0."""
-        return jnp.searchsorted(jnp.asarray(self.cumulative)[:-1], jax.scipy.special.ndtr(w))
+        xp, below = array_namespace(w), special_functions(w).ndtr(w)
+        return xp.searchsorted(xp.asarray(self.cumulative)[:-1], below)
 
     def __call__(self, w: Float[Array, ""]) -> Float[Array, ""]:
         """Return θ at w."""
@@ -94,17 +94,19 @@ class DiscreteQuantile(Part):
 
     def probability(self, index: Array) -> Array:
         """Return the probability of the value with an index; 0 outside the table."""
-        cumulative = jnp.asarray(self.cumulative)
+        xp = array_namespace(index)
+        cumulative = xp.asarray(self.cumulative)
         inside = (index >= 0) & (index < len(cumulative))
-        k = jnp.clip(index, 0, len(cumulative) - 1)
-        below = jnp.where(k > 0, cumulative[k - 1], 0.0)
-        return jnp.where(inside, cumulative[k] - below, 0.0)
+        k = xp.clip(index, 0, len(cumulative) - 1)
+        below = xp.where(k > 0, cumulative[k - 1], 0.0)
+        return xp.where(inside, cumulative[k] - below, 0.0)
 
     def coordinate(self, index: Array, share: Array) -> Array:
         """Return the w of a value, at this share of its step."""
-        k = jnp.clip(index, 0, len(self.cumulative) - 1)
-        below = jnp.where(k > 0, jnp.asarray(self.cumulative)[k - 1], 0.0)
+        xp = array_namespace(index)
+        k = xp.clip(index, 0, len(self.cumulative) - 1)
+        below = xp.where(k > 0, xp.asarray(self.cumulative)[k - 1], 0.0)
         at = below + share * self.probability(k)
         tiny = np.finfo(np.dtype(at.dtype)).eps
-        w: Array = jax.scipy.special.ndtri(jnp.clip(at, tiny, 1 - tiny))
+        w: Array = special_functions(at).ndtri(xp.clip(at, tiny, 1 - tiny))
         return w

@@ -20,14 +20,11 @@ from graphuq.inference.expectation_propagation import (
 )
 from graphuq.likelihoods import Likelihood, Probit
 from graphuq.posterior.field import CovarianceField, SeriesField
-from graphuq.utils.arrays import Array, single_threaded_blas
-from graphuq.utils.newton import minimize_by_newton
-from graphuq.utils.with_jax import eqx, jax, jnp, with_dtype
+from graphuq.utils.arrays import single_threaded_blas
 
 CRITERIA = ("laplace", "expectation-propagation", "alignment")
 MAX_SWEEPS, DAMPINGS = 300, (1.0, 0.2)
 TOLERANCE = 1e-9  # for sites and Newton's method; gradients are accurate to about its root
-MAX_NEWTON = 100
 
 
 Gradient: TypeAlias = tuple[np.ndarray, dict[str, float]]  # in G, and by name in the likelihood
@@ -119,12 +116,9 @@ def _binary_value(
         value, by_covariance = _alignment(covariance, labels)
         gradient = by_covariance, dict.fromkeys(vars(likelihood), 0.0)  # it uses none
     else:
-        with jax.enable_x64(True):
-            parts = with_dtype((covariance, likelihood, labels), jnp.float64)
-            value, (by_covariance, by_likelihood), left = _laplace(*parts)
-        numbers = {name: float(x) for name, x in vars(by_likelihood).items() if eqx.is_array(x)}
-        value = float(value) if float(left) <= 1e-6 else math.nan
-        gradient = np.asarray(by_covariance), numbers
+        from graphuq.evidence.laplace_evidence import laplace_evidence
+
+        value, gradient = laplace_evidence(covariance, likelihood, labels, TOLERANCE)
     if not np.isfinite(value):
         raise InvalidInput(
             "criterion",
@@ -174,54 +168,6 @@ def _ep_evidence(
             slopes = field_slopes(target, found), likelihood_slopes(target, found)
             return log_evidence(target, found), slopes
     return math.nan, (np.zeros_like(covariance), {})
-
-
-@eqx.filter_jit
-def _laplace(
-    covariance: Array, likelihood: Likelihood, labels: Array
-) -> tuple[Array, tuple[Array, Likelihood], Array]:
-    """Return Laplace's evidence, its gradient in covariance and likelihood, and the residual.
-
-    The evidence is ``log p(y | u) − ½ aᵀ G a − ½ log|I + W G|`` at the mode ``u = G a``, which
-    Newton's method in a finds (Rasmussen & Williams 2006, algorithm 3.1). The mode moves with the
-    hyperparameters. One further Newton step, with its matrix held fixed, has the right derivative.
-    """
-
-    def slopes(likelihood: Likelihood, u: Array) -> Array:
-        result: Array = jax.grad(lambda v: likelihood.log_prob(v, labels).sum())(u)
-        return result
-
-    def curvature(likelihood: Likelihood, u: Array) -> Array:
-        return -jax.jvp(lambda v: slopes(likelihood, v), (u,), (jnp.ones_like(u),))[1]
-
-    def objective(a: Array) -> Array:
-        u = covariance @ a
-        return 0.5 * a @ u - likelihood.log_prob(u, labels).sum()
-
-    def residual(a: Array) -> Array:
-        return slopes(likelihood, covariance @ a) - a
-
-    def step(a: Array, residual: Array) -> Array:
-        """Return Newton's step for ``a = ∇ log p(y | G a)``."""
-        system = jnp.eye(len(a)) + curvature(likelihood, covariance @ a)[:, None] * covariance
-        return jnp.linalg.solve(system, residual)
-
-    found = minimize_by_newton(
-        objective, residual, step, jnp.zeros_like(labels), MAX_NEWTON, TOLERANCE
-    )
-    mode = jax.lax.stop_gradient(found.x)
-    system = jnp.eye(len(mode)) + curvature(likelihood, covariance @ mode)[:, None] * covariance
-
-    def evidence(parts: tuple[Array, Likelihood]) -> Array:
-        prior, own = parts
-        missing = slopes(own, prior @ mode) - mode
-        a = mode + jnp.linalg.solve(system, missing)
-        u = prior @ a
-        spread = jnp.eye(len(a)) + curvature(own, u)[:, None] * prior
-        return own.log_prob(u, labels).sum() - 0.5 * a @ u - 0.5 * jnp.linalg.slogdet(spread)[1]
-
-    value, gradient = eqx.filter_value_and_grad(evidence)((covariance, likelihood))
-    return value, gradient, jnp.abs(found.residual).max()
 
 
 def _alignment(

@@ -18,15 +18,14 @@ from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 
 from graphuq.errors import IncompatibleParts
+from graphuq.evidence.changed_values import with_values
 from graphuq.evidence.criteria import CriterionValue, evaluate
 from graphuq.graphs import Graph
 from graphuq.graphs.pairs import AllNodePairs, NodePairs
 from graphuq.likelihoods import Likelihood
 from graphuq.priors import Prior, RegularizedLaplacian
 from graphuq.spectrum import Laplacian, Precision, Spectrum, laplacian_spectrum
-from graphuq.utils.arrays import Array
 from graphuq.utils.part import unchecked
-from graphuq.utils.with_jax import eqx, jax, jnp
 
 LOG_STEP = 1e-5  # in central differences of spectral deviations, whose formulas are smooth
 CLOSE = 1e-9  # difference of eigenvalues that are treated as equal
@@ -95,11 +94,9 @@ class GraphEvidence:
         if graph:
             diagonal, off = basis.by_laplacian(criterion.by_covariance)
             own = {k.partition("__")[2]: np.asarray(v, float) for k, v in graph.items()}
-            with jax.enable_x64(True):
-                pulled = _weight_gradient(
-                    self.pairs, self.weight, self.laplacian, own, diagonal, off
-                )
-                pulled = {k: np.asarray(v) for k, v in pulled.items()}
+            from graphuq.evidence.weight_gradient import weight_gradient
+
+            pulled = weight_gradient(self.pairs, self.weight, self.laplacian, own, diagonal, off)
             gradient |= {f"weights__{k}": own[k] * v for k, v in pulled.items()}
         for name, value in values.items():
             part, _, own_name = name.partition("__")
@@ -274,6 +271,8 @@ class _SeriesBasis:
 
     def _by_eigenvalues(self, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the derivative of ``Σ_j weights_j f_j`` in each eigenvalue, and ``f'`` by mode."""
+        from graphuq.utils.with_jax import jax, jnp
+
         modes, n_nodes = self.prior.modes(self.spectrum), self.spectrum.n_nodes
         n_null, kept = self.spectrum.n_components, len(weights)
         with jax.enable_x64(True):
@@ -310,40 +309,6 @@ def _at_pairs(
     return diagonal, off + np.einsum("ej,ej->e", left[second], right[first])
 
 
-@eqx.filter_jit
-def _weight_gradient(
-    pairs: Any, weight: Any, laplacian: str, values: dict[str, Any], diagonal: Array, off: Array
-) -> dict[str, Any]:
-    """Return the derivative in parameters of the weights, from that in entries of L."""
-
-    def entries(values: dict[str, Any]) -> tuple[Any, Any]:
-        weights = pairs.weights(with_values(weight, values))
-        degrees = pairs.degrees(weights)
-        if laplacian == "unnormalized":
-            return degrees, -weights
-        occupied = degrees > 0
-        root = jnp.where(occupied, 1 / jnp.sqrt(jnp.where(occupied, degrees, 1.0)), 0.0)
-        return occupied.astype(weights.dtype), -pairs.scaled(weights, root)
-
-    _, pull = jax.vjp(entries, values)
-    found: dict[str, Any] = pull((diagonal, off))[0]
-    return found
-
-
 def _own(values: dict[str, Any], part: str) -> dict[str, Any]:
     """Return the values of one part by their names in it."""
     return {k.partition("__")[2]: v for k, v in values.items() if k.startswith(f"{part}__")}
-
-
-def with_values(part: Any, values: dict[str, Any]) -> Any:
-    """Return a part with other numbers; traced ones and arrays are not checked."""
-    if not values:
-        return part
-    plain = all(isinstance(v, int | float | np.floating) for v in values.values())
-    if plain:
-        return dataclasses.replace(part, **values)
-    found = object.__new__(type(part))
-    fields = {f.name: getattr(part, f.name) for f in dataclasses.fields(part)}
-    for name, value in (fields | values).items():
-        object.__setattr__(found, name, value)
-    return found

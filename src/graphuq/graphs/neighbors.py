@@ -9,7 +9,7 @@ from scipy import sparse
 from scipy.spatial import KDTree
 
 from graphuq.errors import GraphuqWarning, require
-from graphuq.graphs import neighbors_faiss, neighbors_jax
+from graphuq.graphs import neighbors_faiss
 from graphuq.graphs.features import row_blocks
 from graphuq.graphs.inputs import Features
 from graphuq.utils.arrays import has_accelerator, safe_openmp
@@ -181,6 +181,8 @@ def _in_single_precision(
     alike = None if queries is None else _to_single(queries, metric, single.center)
     n_asked = n_neighbors + (queries is None)  # a row finds itself, too
     if exact and has_accelerator():
+        from graphuq.graphs import neighbors_jax
+
         indices, recall = neighbors_jax.nearest(space, alike, n_asked, progress), 1.0
     elif exact and not has_extra("neighbors"):
         index = _index(n_neighbors=n_asked, algorithm="brute").fit(space)

@@ -13,7 +13,6 @@ from scipy import sparse
 from graphuq.graphs.weights import WeightFunction, feature_scales
 from graphuq.utils.arrays import Array, array_namespace
 from graphuq.utils.part import Part, part_field
-from graphuq.utils.with_jax import jnp
 
 
 class NodePairs(Part):
@@ -96,7 +95,9 @@ class NodePairs(Part):
         return values
 
     def degrees(self, values: Float[Array, " E"]) -> Float[Array, " N"]:
-        """Return the row sums of the weights."""
+        """Return the row sums of the weights, which are an array of JAX."""
+        from graphuq.utils.with_jax import jnp
+
         zero = jnp.zeros(self.n_nodes, values.dtype)
         return zero.at[self.rows].add(values).at[self.columns].add(values)
 

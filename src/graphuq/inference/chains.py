@@ -4,16 +4,17 @@ from pathlib import Path
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
-from jaxtyping import Array, Float, PRNGKeyArray
+from jaxtyping import Float
 
-from graphuq.inference.base import CompiledSteps, State, TransitionKernel, WhiteTarget
+from graphuq.inference.base import WhiteTarget
 from graphuq.inference.draws import BLOCK, Draws, StopRule
 from graphuq.inference.driver import Block, drive
 from graphuq.inference.settings import check_run
+from graphuq.inference.transitions import CompiledSteps, State, TransitionKernel
 from graphuq.utils.arrays import array_namespace
 from graphuq.utils.part import unchecked
 from graphuq.utils.progress import Progress
-from graphuq.utils.with_jax import eqx, jax, jnp, with_dtype
+from graphuq.utils.with_jax import Array, PRNGKeyArray, eqx, jax, jnp, with_dtype
 
 
 @runtime_checkable

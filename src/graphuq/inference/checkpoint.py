@@ -12,7 +12,7 @@ import numpy as np
 from graphuq.errors import InvalidInput, StorageError
 from graphuq.utils.files import atomic_write
 from graphuq.utils.gate import read_npz
-from graphuq.utils.with_jax import jax
+from graphuq.utils.trees import form_of, leaves_of
 
 SECONDS = 10.0  # between two writes
 FORMAT = 2  # number of the file format; files of another one are refused
@@ -107,8 +107,8 @@ def checksum(arrays: Mapping[str, np.ndarray]) -> str:
 
 def _fingerprint(target: Any, settings: tuple[Any, ...]) -> str:
     """Return a hash of the target's arrays and the text of the settings."""
-    digest = hashlib.sha256(repr((*settings, str(jax.tree.structure(target)))).encode())
-    for leaf in jax.tree.leaves(target):
+    digest = hashlib.sha256(repr((*settings, form_of(target))).encode())
+    for leaf in leaves_of(target):
         values = np.asarray(leaf)
         digest.update(repr(leaf).encode() if values.dtype == object else values.tobytes())
     return digest.hexdigest()

@@ -19,7 +19,6 @@ from graphuq.posterior.target import (
     refer,
     with_noise_sampled,
 )
-from graphuq.utils.with_jax import eqx, jax, jnp, with_dtype
 
 DrawsMap: TypeAlias = Callable[[Draws], Draws]
 
@@ -83,9 +82,10 @@ def coefficient_map(posterior: Posterior) -> DrawsMap:
     target: Any = posterior.target
 
     def to_coefficients(draws: Draws) -> Draws:
-        with jax.enable_x64(True):
-            white = draws.white.reshape(-1, draws.white.shape[-1]).astype(np.float64)
-            coefficients, values, tail = _coefficients(with_dtype(target, jnp.float64), white)
+        from graphuq.posterior import compiled
+
+        white = draws.white.reshape(-1, draws.white.shape[-1]).astype(np.float64)
+        coefficients, values, tail = compiled.coefficients(target, white)
         shape = draws.white.shape[:2]
         return dataclasses.replace(
             draws,
@@ -98,14 +98,6 @@ def coefficient_map(posterior: Posterior) -> DrawsMap:
         )
 
     return to_coefficients
-
-
-@eqx.filter_jit
-def _coefficients(target: HierarchicalTarget, white: jax.Array | np.ndarray) -> Any:
-    def parts(x: jax.Array) -> Any:
-        return target.coefficients(x), target.values(x), target.tail_std(x)
-
-    return jax.vmap(parts)(jnp.asarray(white))
 
 
 def with_covered_reference(posterior: Posterior, to_posterior: DrawsMap) -> DrawsMap:

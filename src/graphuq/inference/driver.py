@@ -12,7 +12,7 @@ from graphuq.errors import StorageError
 from graphuq.inference.checkpoint import Checkpoint
 from graphuq.inference.draws import Draws, StopRule, is_check
 from graphuq.utils.progress import Progress
-from graphuq.utils.with_jax import jax
+from graphuq.utils.trees import leaves_of, with_leaves
 
 Tuple = TypeVar("Tuple", bound=tuple[Any, ...])
 
@@ -106,8 +106,7 @@ def joined(parts: tuple[Tuple, ...], axis: int = 1) -> Tuple:
 
 def _arrays(run: _Run) -> dict[str, Any]:
     """Return the run as named arrays, for a file."""
-    leaves = jax.tree.leaves(run.state)
-    state = {f"state{i}": np.asarray(leaf) for i, leaf in enumerate(leaves)}
+    state = {f"state{i}": np.asarray(leaf) for i, leaf in enumerate(leaves_of(run.state))}
     kept = joined(run.kept)._asdict() if run.kept else {}
     return {"n_steps": run.n_steps, **state, **kept}
 
@@ -116,15 +115,15 @@ def _restored(arrays: dict[str, np.ndarray], start: Any, kept_type: Any) -> _Run
     """Return the run that a file holds, or a run at its start."""
     if not arrays:
         return _Run(0, start, ())
-    leaves, structure = jax.tree.flatten(start)
-    stored = [arrays.get(f"state{i}") for i in range(len(leaves))]
+    n_leaves = len(list(leaves_of(start)))
+    stored = [arrays.get(f"state{i}") for i in range(n_leaves)]
     n_steps = arrays.get("n_steps")
     kept = [arrays.get(name) for name in kept_type._fields]
     empty = all(found is None for found in kept)
     parts = stored if empty else [*stored, *kept]
     if n_steps is None or any(part is None for part in parts):
         raise StorageError("the checkpoint lacks a part of the run; delete it")
-    state = jax.tree.unflatten(structure, stored)
+    state = with_leaves(start, iter(stored))
     if empty:
         return _Run(int(n_steps), state, ())
     return _Run(int(n_steps), state, (kept_type(*kept),))

@@ -26,7 +26,6 @@ from graphuq.posterior.target import Target
 from graphuq.utils.arrays import single_threaded_blas
 from graphuq.utils.checks import check_fields
 from graphuq.utils.progress import Progress
-from graphuq.utils.with_jax import jax
 
 Sites: TypeAlias = Float[np.ndarray, "2 J"]  # precisions and shifts
 PerLabel: TypeAlias = Float[np.ndarray, " J"]
@@ -136,13 +135,12 @@ class ExpectationPropagation(Approximation):
         if several:
             from graphuq.inference.nested_sites import field_shifts  # imports Numba
 
-            with jax.enable_x64(True):
-                differences = cast(ClassDifferenceField, target.field)
-                class_weights, shifts = map(np.asarray, differences.star(*found.sites))
-                class_shift = field_shifts(class_weights, shifts)
-                mean = np.asarray(fields.at_labelled(given.white_mean))
-                spread = covariances_at(fields.field.factor, given.white_covariance)
-            variance = np.diagonal(np.asarray(spread), axis1=1, axis2=2)
+            differences = cast(ClassDifferenceField, target.field)
+            class_weights, shifts = differences.star(*found.sites)
+            class_shift = field_shifts(class_weights, shifts)
+            mean = fields.at_labelled(given.white_mean)
+            spread = covariances_at(fields.field.factor, given.white_covariance)
+            variance = np.diagonal(spread, axis1=1, axis2=2)
             label_mean = np.full_like(mean, np.nan)  # `summaries` estimates it from draws
         else:
             mean, variance = given.mean, given.variance
@@ -301,8 +299,7 @@ def iterate_sites(
 def _field_given(target: EPTarget, sites: Sites) -> FieldMoments | None:
     """Return the field given sites, in NumPy, or None if they make no Gaussian."""
     try:
-        with jax.enable_x64(True):  # the multiclass field is compiled by JAX
-            given = FieldMoments(*map(np.asarray, target.field.condition(*sites)))
+        given: FieldMoments = target.field.condition(*sites)
     except np.linalg.LinAlgError:
         return None
     return given if np.isfinite(given.mean).all() else None

@@ -5,11 +5,12 @@ from typing import Any, ClassVar, cast
 
 from graphuq.errors import require
 from graphuq.inference.answers import GaussianApproximation
-from graphuq.inference.base import Sampler, TransitionKernel
+from graphuq.inference.base import Sampler
 from graphuq.inference.chains import run_chains
 from graphuq.inference.coordinates import sampling_coordinates
 from graphuq.inference.draws import Draws
 from graphuq.inference.settings import RunSettings
+from graphuq.inference.transitions import TransitionKernel
 from graphuq.posterior.posterior import Posterior
 from graphuq.utils.checks import check_fields, is_number
 

@@ -4,7 +4,7 @@ import time
 from typing import ClassVar, NamedTuple
 
 import numpy as np
-from jaxtyping import Array, Float
+from jaxtyping import Float
 from scipy.linalg import solve_triangular
 from scipy.special import ndtr
 
@@ -17,7 +17,7 @@ from graphuq.posterior.field import (
 )
 from graphuq.utils.checks import check_fields
 from graphuq.utils.newton import minimize_by_newton
-from graphuq.utils.with_jax import eqx, jax, jnp, with_dtype
+from graphuq.utils.with_jax import Array, eqx, jax, jnp, with_dtype
 
 
 class Mode(NamedTuple):
@@ -65,6 +65,7 @@ class Laplace(Approximation):
     max_iterations: int = 100
     tolerance: float = 1e-8
     requires_gradient: ClassVar[bool] = True
+    criterion: ClassVar[str] = "laplace"
 
     def __check_init__(self) -> None:
         check_fields(self)

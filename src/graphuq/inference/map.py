@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Any, ClassVar, TypeAlias, cast
 
 import numpy as np
-from jaxtyping import Array, Float
+from jaxtyping import Float
 
 from graphuq.errors import IncompatibleParts, InvalidInput, require
 from graphuq.inference.answers import Point
@@ -14,7 +14,7 @@ from graphuq.likelihoods import Likelihood, Probit
 from graphuq.utils.checks import check_fields
 from graphuq.utils.newton import minimize_by_newton
 from graphuq.utils.part import unchecked
-from graphuq.utils.with_jax import eqx, jax, jnp, with_dtype
+from graphuq.utils.with_jax import Array, eqx, jax, jnp, with_dtype
 
 FlowState: TypeAlias = tuple[Array, Array, Array, Array]  # ξ, step size, iterations, slope
 

@@ -4,19 +4,20 @@ import dataclasses
 from typing import Any, ClassVar
 
 import numpy as np
-from jaxtyping import Float, PRNGKeyArray
+from jaxtyping import Float
 
 from graphuq.distributions import DiscreteQuantile
 from graphuq.errors import IncompatibleParts, require
-from graphuq.inference.base import Approximation, Info, State, WhiteTarget, metropolis
+from graphuq.inference.base import Approximation, WhiteTarget
 from graphuq.inference.kernel import Kernel
+from graphuq.inference.transitions import Info, State, metropolis
 from graphuq.posterior.hierarchical import HierarchicalTarget, Learnt
 from graphuq.posterior.posterior import Posterior
 from graphuq.posterior.target import Target
 from graphuq.utils.arrays import Array
 from graphuq.utils.checks import check_fields
 from graphuq.utils.part import Part, unchecked
-from graphuq.utils.with_jax import jax, jnp
+from graphuq.utils.with_jax import PRNGKeyArray, jax, jnp
 
 SHORT_SHARE = 0.1  # share of joint moves with a smaller step
 

@@ -3,14 +3,15 @@
 from typing import Any, ClassVar
 
 import numpy as np
-from jaxtyping import Array, Float, PRNGKeyArray
+from jaxtyping import Float
 
 from graphuq.errors import IncompatibleParts, require
-from graphuq.inference.base import Approximation, Info, State, WhiteTarget, swap_replicas
+from graphuq.inference.base import Approximation, WhiteTarget
 from graphuq.inference.kernel import Kernel
+from graphuq.inference.transitions import Info, State, swap_replicas
 from graphuq.utils.checks import check_fields
 from graphuq.utils.part import Part, unchecked
-from graphuq.utils.with_jax import jax, jnp
+from graphuq.utils.with_jax import Array, PRNGKeyArray, jax, jnp
 
 
 class _Flattened(Part):

@@ -2,13 +2,14 @@
 
 from typing import ClassVar
 
-from jaxtyping import Array, Float, PRNGKeyArray
+from jaxtyping import Float
 
 from graphuq.errors import require
-from graphuq.inference.base import Approximation, Info, State, WhiteTarget, metropolis
+from graphuq.inference.base import Approximation, WhiteTarget
 from graphuq.inference.kernel import Kernel
+from graphuq.inference.transitions import Info, State, metropolis
 from graphuq.utils.checks import check_fields
-from graphuq.utils.with_jax import jax, jnp
+from graphuq.utils.with_jax import Array, PRNGKeyArray, jax, jnp
 
 
 class PCN(Kernel):

@@ -16,14 +16,18 @@ from graphuq.distributions import (
 )
 from graphuq.errors import IncompatibleParts
 from graphuq.likelihoods.multiclass import codes, max_classes, min_classes, restricted
-from graphuq.utils.arrays import Array, array_namespace
+from graphuq.utils.arrays import (
+    Array,
+    array_namespace,
+    double_precision,
+    mapped,
+    special_functions,
+)
 from graphuq.utils.checks import check_fields
 from graphuq.utils.part import Part
 from graphuq.utils.special_functions import log_normal_cdf, normal_hazard, normal_quadrature
-from graphuq.utils.with_jax import eqx, jax, jnp, with_dtype
 
 QUADRATURE_NODES = 64  # nodes of each one-dimensional quadrature rule
-WIDTH = 9.0  # half the range of the quadrature over a Gaussian, in standard deviations
 
 PerLabel: TypeAlias = Float[np.ndarray, " J"]
 
@@ -250,41 +254,41 @@ class Likelihood(Part):
         The default is Gauss-Hermite quadrature; a subclass may override it by a closed form.
         Expectation propagation matches the moments that its first two derivatives in the mean give.
         """
-        nodes, logs = normal_quadrature(QUADRATURE_NODES)
-        u = mean[:, None] + jnp.sqrt(variance)[:, None] * jnp.asarray(nodes, mean.dtype)[None, :]
-        values = jax.vmap(lambda column: self.log_prob(column, y), in_axes=1, out_axes=1)(u)
-        log_weights = jnp.asarray(logs, mean.dtype)
-        return jax.nn.logsumexp(values + log_weights[None, :], axis=1)
+        xp, (nodes, logs) = array_namespace(mean), normal_quadrature(QUADRATURE_NODES)
+        u = mean[None, :] + xp.sqrt(variance)[None, :] * xp.asarray(nodes, mean.dtype)[:, None]
+        values = mapped(lambda u: self.log_prob(u, y), u)
+        log_weights = xp.asarray(logs, mean.dtype)
+        return special_functions(values).logsumexp(values + log_weights[:, None], axis=0)
 
     def tilt(self, mean: PerLabel, variance: PerLabel, y: PerLabel) -> Tilted:
         """Return `log_partition` and its derivatives as NumPy arrays.
 
         It is defined for two classes and fixed hyperparameters. The default is automatic
-        differentiation; a subclass may override it by a closed form, which needs no compilation.
+        differentiation by JAX; a subclass may override it by a closed form.
+
+        Raises
+        ------
+        MissingPackage
+            If JAX is needed, and not installed.
         """
-        with jax.enable_x64(True):
-            return Tilted(
-                *map(
-                    np.asarray, _with_derivatives(with_dtype(self, jnp.float64), mean, variance, y)
-                )
-            )
+        from graphuq.likelihoods import compiled
+
+        return Tilted(*compiled.with_derivatives(self, mean, variance, y))
 
     def tilted_label_mean(self, mean: PerLabel, variance: PerLabel, y: PerLabel) -> PerLabel:
         """Return ``E sign(u)`` under likelihood × Gaussian.
 
         The default is Gauss-Legendre quadrature on each half-line.
         """
-        with jax.enable_x64(True):
-            return np.asarray(_mean_sign(with_dtype(self, jnp.float64), mean, variance, y))
+        from graphuq.likelihoods import compiled
+
+        return compiled.mean_sign(self, mean, variance, y)
 
     def tilted_slopes(self, mean: PerLabel, variance: PerLabel, y: PerLabel) -> dict[str, float]:
         """Return the derivative of the sum of `log_partition` in each hyperparameter, by name."""
-        with jax.enable_x64(True):
-            slopes = _slopes(with_dtype(self, jnp.float64), mean, variance, y)
-        numbers = [
-            name for name, value in vars(self).items() if isinstance(value, float | np.floating)
-        ]
-        return {name: float(getattr(slopes, name)) for name in numbers}
+        from graphuq.likelihoods import compiled
+
+        return compiled.slopes(self, mean, variance, y)
 
 
 class StepLikelihood(Likelihood):
@@ -309,16 +313,18 @@ class StepLikelihood(Likelihood):
         if u.ndim == y.ndim:
             return array_namespace(u).where((u >= 0) == (y > 0), right, wrong)
         n_classes = getattr(self, "n_classes", u.shape[1])
-        values = jnp.where(restricted(u, n_classes).argmax(axis=1) == codes(y), right, wrong)
-        return jnp.where(codes(y) < n_classes, values, -jnp.inf)
+        xp = array_namespace(u)
+        values = xp.where(restricted(u, n_classes).argmax(axis=1) == codes(y), right, wrong)
+        return xp.where(codes(y) < n_classes, values, -np.inf)
 
     def log_partition(
         self, mean: Float[Array, " J"], variance: Float[Array, " J"], y: Float[Array, " J"]
     ) -> Float[Array, " J"]:
         """Return ``log(b Φ(z) + a Φ(−z))`` with ``z = y mean / √variance``."""
-        z = y * mean / jnp.sqrt(variance)
+        xp = array_namespace(mean)
+        z = y * mean / xp.sqrt(variance)
         right, wrong = self.log_levels(y)
-        return jnp.logaddexp(right + log_normal_cdf(z), wrong + log_normal_cdf(-z))
+        return xp.logaddexp(right + log_normal_cdf(z), wrong + log_normal_cdf(-z))
 
     def tilt(self, mean: PerLabel, variance: PerLabel, y: PerLabel) -> Tilted:
         """Return `log_partition` and its derivatives in closed form.
@@ -341,43 +347,7 @@ class StepLikelihood(Likelihood):
     ) -> tuple[PerLabel, PerLabel, PerLabel, PerLabel]:
         """Return z, and the logs of ``b Φ(z)``, of ``a Φ(−z)`` and of their sum."""
         z = y * mean / np.sqrt(variance)
-        with jax.enable_x64(True):  # the levels may be computed with JAX
+        with double_precision():  # the levels may be computed with JAX
             right, wrong = map(np.asarray, self.log_levels(y))
         right, wrong = right + log_ndtr(z), wrong + log_ndtr(-z)
         return z, right, wrong, np.logaddexp(right, wrong)
-
-
-@eqx.filter_jit
-def _with_derivatives(
-    likelihood: Likelihood, mean: Array, variance: Array, y: Array
-) -> tuple[Array, ...]:
-    def total(mean: Array) -> Array:
-        return likelihood.log_partition(mean, variance, y).sum()
-
-    derivatives = jax.jvp(jax.grad(total), (mean,), (jnp.ones_like(mean),))
-    return likelihood.log_partition(mean, variance, y), *derivatives
-
-
-@eqx.filter_jit
-def _mean_sign(likelihood: Likelihood, mean: Array, variance: Array, y: Array) -> Array:
-    nodes, weights = np.polynomial.legendre.leggauss(QUADRATURE_NODES)
-    deviation = jnp.sqrt(variance)
-
-    def log_mass(sign: float) -> Array:
-        near = jnp.maximum(sign * mean - WIDTH * deviation, 0.0)
-        far = jnp.maximum(sign * mean + WIDTH * deviation, near + deviation)
-        half = (far - near)[:, None] / 2
-        u = sign * (near[:, None] + half * (nodes + 1)[None, :])
-        log_gaussian = -((u - mean[:, None]) ** 2) / (2 * variance[:, None])
-        log_prob = jax.vmap(lambda column: likelihood.log_prob(column, y), in_axes=1, out_axes=1)(u)
-        return jax.nn.logsumexp(log_prob + log_gaussian + jnp.log(weights[None, :] * half), axis=1)
-
-    return jnp.tanh((log_mass(1.0) - log_mass(-1.0)) / 2)
-
-
-@eqx.filter_jit
-def _slopes(likelihood: Likelihood, mean: Array, variance: Array, y: Array) -> Any:
-    def total(traced: Likelihood) -> Array:
-        return traced.log_partition(mean, variance, y).sum()
-
-    return eqx.filter_grad(total)(likelihood)

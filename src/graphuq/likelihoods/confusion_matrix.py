@@ -8,18 +8,17 @@ from jaxtyping import Float
 from graphuq.errors import require
 from graphuq.likelihoods.base import Likelihood
 from graphuq.likelihoods.multiclass import codes
-from graphuq.utils.arrays import Array
+from graphuq.utils.arrays import Array, array_namespace
 from graphuq.utils.checks import describe
 from graphuq.utils.part import part_field
-from graphuq.utils.with_jax import jax, jnp
 
 SUM_TOLERANCE = 1e-6
 REMEDY = "give a K × K matrix of numbers, a row for each true class and a column for each label"
 
 
 def _matrix(value: Any) -> Any:
-    """Return a matrix in double; one of JAX stays as it is."""
-    if isinstance(value, jax.Array | jax.ShapeDtypeStruct):
+    """Return a matrix in double; one of JAX, or its shape alone, stays as it is."""
+    if hasattr(value, "dtype") and not isinstance(value, np.ndarray):
         return value
     try:
         return np.asarray(value, dtype=np.float64)
@@ -101,7 +100,8 @@ class ConfusionMatrix(Likelihood):
 
     def log_prob(self, u: Float[Array, "J K"], y: Float[Array, " J"]) -> Float[Array, " J"]:
         """Return ``log C[argmax u, y]`` of each label."""
-        logs: Float[Array, " J"] = jnp.log(jnp.asarray(self.matrix, u.dtype))[
+        xp = array_namespace(u)
+        logs: Float[Array, " J"] = xp.log(xp.asarray(self.matrix, u.dtype))[
             u.argmax(axis=1), codes(y)
         ]
         return logs

@@ -7,10 +7,9 @@ from jaxtyping import Float
 from graphuq.distributions import Hyperparameter, check_range, is_learnt, parameter
 from graphuq.errors import require
 from graphuq.likelihoods.base import Likelihood
-from graphuq.likelihoods.multiclass import check_n_classes, class_count, codes
-from graphuq.utils.arrays import Array
+from graphuq.likelihoods.multiclass import check_n_classes, class_count, is_label_column
+from graphuq.utils.arrays import Array, array_namespace
 from graphuq.utils.checks import describe
-from graphuq.utils.with_jax import jax, jnp
 
 
 class GinzburgLandau(Likelihood):
@@ -56,14 +55,15 @@ class GinzburgLandau(Likelihood):
 
         Nodes without one have y = 0, or −1 for more than two classes.
         """
-        noise_std = jnp.asarray(self.noise_std, u.dtype)
+        xp = array_namespace(u)
+        noise_std = xp.asarray(self.noise_std, u.dtype)
         if u.ndim == y.ndim:
-            misfit = (y - u) ** 2 / (2 * noise_std**2) + jnp.log(noise_std)
+            misfit = (y - u) ** 2 / (2 * noise_std**2) + xp.log(noise_std)
         else:
-            own = jax.nn.one_hot(codes(y), u.shape[1], dtype=u.dtype)
+            own = is_label_column(u.shape, y).astype(u.dtype)
             misfit = ((own - u) ** 2).sum(axis=1) / (2 * noise_std**2)
-            misfit += u.shape[1] * jnp.log(noise_std)
-        return log_wells(u, self.epsilon) - jnp.where(_is_labelled(u, y), misfit, 0.0)
+            misfit += u.shape[1] * xp.log(noise_std)
+        return log_wells(u, self.epsilon) - xp.where(_is_labelled(u, y), misfit, 0.0)
 
 
 class GinzburgLandauPrior(Likelihood):
@@ -149,9 +149,9 @@ class GinzburgLandauPrior(Likelihood):
 
     def log_prob(self, u: Float[Array, "J *K"], y: Float[Array, " J"]) -> Float[Array, " J"]:
         """Return minus the wells, plus the log probability of each label where there is one."""
-        given = _is_labelled(u, y)
-        known = jnp.where(given, y, 1.0)
-        return log_wells(u, self.epsilon) + jnp.where(
+        xp, given = array_namespace(u), _is_labelled(u, y)
+        known = xp.where(given, y, 1.0)
+        return log_wells(u, self.epsilon) + xp.where(
             given, self.label_model.log_prob(u, known), 0.0
         )
 
@@ -162,13 +162,14 @@ def log_wells(u: Float[Array, "J *K"], epsilon: Any) -> Float[Array, " J"]:
     The 1-norms have kinks, where the gradient is one of two; Hamiltonian trajectories stay
     reversible and keep volume.
     """
-    width = jnp.asarray(epsilon, u.dtype)
+    xp = array_namespace(u)
+    width = xp.asarray(epsilon, u.dtype)
     if u.ndim == 1:
-        return -((u**2 - 1) ** 2) / (4 * width) - jnp.log(width) / 2
-    total, size = jnp.abs(u).sum(axis=1, keepdims=True), jnp.abs(u)
-    distances = (total - size + jnp.abs(u - 1)) / 2  # half the 1-norm of u − e_k
+        return -((u**2 - 1) ** 2) / (4 * width) - xp.log(width) / 2
+    total, size = xp.abs(u).sum(axis=1, keepdims=True), xp.abs(u)
+    distances = (total - size + xp.abs(u - 1)) / 2  # half the 1-norm of u − e_k
     root = distances.prod(axis=1)
-    return -(root**2) / (2 * width) - jnp.log(width) / 2
+    return -(root**2) / (2 * width) - xp.log(width) / 2
 
 
 def _is_labelled(u: Float[Array, "J *K"], y: Float[Array, " J"]) -> Array:

@@ -12,7 +12,6 @@ from graphuq.utils.special_functions import (
     alternating_weights,
     log_normal_cdf,
 )
-from graphuq.utils.with_jax import jnp
 
 N_TERMS = 18  # terms of an alternating series; each divides the error by 5.8
 
@@ -61,14 +60,15 @@ class Logistic(Likelihood):
         The terms are moments of positive measures in n. The weights of Cohen, Rodriguez Villegas &
         Zagier (2000) sum such series.
         """
-        std = jnp.sqrt(variance)
+        xp = array_namespace(mean)
+        std = xp.sqrt(variance)
         a, b = y * mean / std, 2 * self.steepness * std
         n, weights = alternating_weights(N_TERMS)
-        steps = b[:, None] * jnp.asarray(n, mean.dtype)[None, :]
+        steps = b[:, None] * xp.asarray(n, mean.dtype)[None, :]
 
         def tails(sign: float) -> Array:
             shift = sign * a[:, None]
             logs = log_normal_cdf(-(steps + shift)) + steps * (steps / 2 + shift)
-            return (jnp.exp(logs) * jnp.asarray(weights, mean.dtype)[None, :]).sum(axis=1)
+            return (xp.exp(logs) * xp.asarray(weights, mean.dtype)[None, :]).sum(axis=1)
 
-        return jnp.log(jnp.exp(log_normal_cdf(a)) + tails(1.0) - tails(-1.0))
+        return xp.log(xp.exp(log_normal_cdf(a)) + tails(1.0) - tails(-1.0))

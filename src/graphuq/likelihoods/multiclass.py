@@ -13,10 +13,15 @@ from graphuq.distributions import (
     is_learnt,
 )
 from graphuq.errors import require
-from graphuq.utils.arrays import Array
+from graphuq.utils.arrays import (
+    Array,
+    array_namespace,
+    mapped,
+    special_functions,
+    without_gradient,
+)
 from graphuq.utils.part import part_field
 from graphuq.utils.special_functions import log_normal_cdf, normal_quadrature
-from graphuq.utils.with_jax import jax, jnp
 
 NOISE_NODES = 32  # nodes of the quadrature over the noise of the label's own field
 MAX_CLASSES = 1_000.0  # fields per node; a larger number is taken for a mistake
@@ -58,27 +63,28 @@ def max_classes(n_classes: Hyperparameter) -> int:
 
 def codes(y: Float[Array, " J"]) -> Int[Array, " J"]:
     """Convert labels to column indices."""
-    return y.astype(jnp.int32)
+    return y.astype("int32")
 
 
 def possible_classes(u: Float[Array, "J K"], n_classes: int | float | Array) -> Bool[Array, " K"]:
     """Return which columns belong to classes: the first ``n_classes``, which may be traced."""
-    return jnp.arange(u.shape[-1]) < jnp.asarray(n_classes)
+    xp = array_namespace(u)
+    return xp.arange(u.shape[-1]) < xp.asarray(n_classes)
 
 
 def restricted(u: Float[Array, "J K"], n_classes: int | float | Array) -> Float[Array, "J K"]:
     """Return u with −∞ in the columns beyond ``n_classes``."""
-    return jnp.where(possible_classes(u, n_classes)[None, :], u, -jnp.inf)
+    return array_namespace(u).where(possible_classes(u, n_classes)[None, :], u, -np.inf)
 
 
 def label_column(values: Float[Array, "J K"], y: Float[Array, " J"]) -> Float[Array, " J"]:
     """Return the value in the column of each label."""
-    return jnp.take_along_axis(values, codes(y)[:, None], axis=1)[:, 0]
+    return array_namespace(values).take_along_axis(values, codes(y)[:, None], axis=1)[:, 0]
 
 
 def is_label_column(shape: tuple[int, ...], y: Float[Array, " J"]) -> Bool[Array, "J K"]:
     """Return an array that is True in the column of each label."""
-    return jax.nn.one_hot(codes(y), shape[-1], dtype=jnp.bool_)
+    return codes(y)[:, None] == array_namespace(y).arange(shape[-1])[None, :]
 
 
 def log_probit_probability(
@@ -92,20 +98,21 @@ def log_probit_probability(
     The expectation is computed by Gauss-Hermite quadrature. It is centred where the integrand is,
     at half the largest lead of another class. Its relative error is below 1e-6.
     """
+    xp = array_namespace(u)
     lead = (label_column(u, y)[:, None] - u) / noise_std
     counted = possible_classes(u, n_classes)[None, :] & ~is_label_column(u.shape, y)
-    behind = jnp.where(counted, jnp.maximum(-lead, 0.0), 0.0).max(axis=1)
-    center = jax.lax.stop_gradient(behind / 2)
+    behind = xp.where(counted, xp.maximum(-lead, 0.0), 0.0).max(axis=1)
+    center = without_gradient(behind / 2)
     nodes, log_weights = normal_quadrature(NOISE_NODES)
 
     def integrand(node: Array, log_weight: Array) -> Array:
         z = center + node
-        factors = log_normal_cdf(z[:, None] + jnp.where(counted, lead, 0.0))
+        factors = log_normal_cdf(z[:, None] + xp.where(counted, lead, 0.0))
         # ratio of φ(z) to the density φ(node) of the quadrature rule
         shift = -center * (center / 2 + node)
-        value: Array = log_weight + shift + jnp.where(counted, factors, 0.0).sum(axis=1)
+        value: Array = log_weight + shift + xp.where(counted, factors, 0.0).sum(axis=1)
         return value
 
-    values = jax.vmap(integrand)(jnp.asarray(nodes, u.dtype), jnp.asarray(log_weights, u.dtype))
-    possible = codes(y) < jnp.asarray(n_classes)
-    return jnp.where(possible, jax.nn.logsumexp(values, axis=0), -jnp.inf)
+    values = mapped(integrand, xp.asarray(nodes, u.dtype), xp.asarray(log_weights, u.dtype))
+    possible = codes(y) < xp.asarray(n_classes)
+    return xp.where(possible, special_functions(values).logsumexp(values, axis=0), -np.inf)

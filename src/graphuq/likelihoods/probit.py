@@ -9,10 +9,9 @@ from scipy.special import log_ndtr
 from graphuq.distributions import Hyperparameter, check_range, is_learnt, parameter
 from graphuq.likelihoods.base import Likelihood, PerLabel, Tilted
 from graphuq.likelihoods.multiclass import check_n_classes, class_count, log_probit_probability
-from graphuq.utils.arrays import Array
+from graphuq.utils.arrays import Array, array_namespace
 from graphuq.utils.part import part_field
 from graphuq.utils.special_functions import log_normal_cdf, normal_hazard, probit_label_mean
-from graphuq.utils.with_jax import jnp
 
 
 class Probit(Likelihood):
@@ -70,7 +69,7 @@ class Probit(Likelihood):
         self, mean: Float[Array, " J"], variance: Float[Array, " J"], y: Float[Array, " J"]
     ) -> Float[Array, " J"]:
         """Return ``log Φ(y mean / √(γ² + variance))``, for two classes."""
-        return log_normal_cdf(y * mean / jnp.sqrt(self.noise_std**2 + variance))
+        return log_normal_cdf(y * mean / array_namespace(mean).sqrt(self.noise_std**2 + variance))
 
     def tilt(self, mean: PerLabel, variance: PerLabel, y: PerLabel) -> Tilted:
         """Return `log_partition` and its derivatives in closed form, for two classes."""

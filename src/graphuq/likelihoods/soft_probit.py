@@ -9,7 +9,7 @@ from graphuq.distributions import Hyperparameter, check_range, is_learnt, parame
 from graphuq.errors import require
 from graphuq.likelihoods.base import Likelihood, PerLabel, Tilted
 from graphuq.likelihoods.multiclass import log_probit_probability
-from graphuq.utils.arrays import Array, array_namespace
+from graphuq.utils.arrays import Array, array_namespace, mapped, special_functions
 from graphuq.utils.checks import describe
 from graphuq.utils.part import part_field
 from graphuq.utils.special_functions import (
@@ -17,15 +17,14 @@ from graphuq.utils.special_functions import (
     normal_hazard,
     probit_label_mean,
 )
-from graphuq.utils.with_jax import jax, jnp
 
 SUM_TOLERANCE = 1e-6
 REMEDY = "give a matrix of numbers: a row for each labelled node, a column for each class"
 
 
 def _matrix(values: Any) -> Any:
-    """Return probabilities as an array in double; those of JAX stay as they are."""
-    if values is None or isinstance(values, jax.Array | jax.ShapeDtypeStruct):
+    """Return probabilities as an array in double; those of JAX, or shapes, stay as they are."""
+    if values is None or (hasattr(values, "dtype") and not isinstance(values, np.ndarray)):
         return values
     try:
         array = np.asarray(values)
@@ -122,19 +121,20 @@ class SoftProbit(Likelihood):
 
     def log_prob(self, u: Float[Array, "J *K"], y: Float[Array, " J"]) -> Float[Array, " J"]:
         """Return ``log Σ_k q_k p(y = k | u)`` of each node; y matters without probabilities."""
+        xp = array_namespace(u)
         if u.ndim == y.ndim:
             negative, positive = self._log_shares(y)
-            xp, z = array_namespace(u), u / self.noise_std
+            z = u / self.noise_std
             return xp.logaddexp(positive + log_normal_cdf(z), negative + log_normal_cdf(-z))
-        classes = jnp.arange(self.n_classes)
 
         def of_class(k: Array) -> Array:
-            codes = jnp.full(y.shape, k, y.dtype)
+            codes = xp.zeros_like(y) + k.astype(y.dtype)
             found: Array = log_probit_probability(u, codes, self.noise_std, self.n_classes)
             return found
 
-        logs = jax.vmap(of_class)(classes)
-        return jax.nn.logsumexp(logs, axis=0, b=jnp.asarray(self.probabilities, u.dtype).T)
+        logs = mapped(of_class, xp.arange(self.n_classes))
+        shares = xp.asarray(self.probabilities, u.dtype).T
+        return special_functions(logs).logsumexp(logs, axis=0, b=shares)
 
     def log_partition(
         self, mean: Float[Array, " J"], variance: Float[Array, " J"], y: Float[Array, " J"]

@@ -7,8 +7,7 @@ from jaxtyping import Float
 from graphuq.distributions import Hyperparameter, check_range, parameter
 from graphuq.likelihoods.base import Likelihood
 from graphuq.likelihoods.multiclass import check_n_classes, class_count, label_column, restricted
-from graphuq.utils.arrays import Array
-from graphuq.utils.with_jax import jax, jnp
+from graphuq.utils.arrays import Array, array_namespace, without_gradient
 
 GUMBEL_STD = math.pi / math.sqrt(6)  # standard deviation of the standard Gumbel distribution
 
@@ -47,7 +46,9 @@ class Softmax(Likelihood):
 
     def log_prob(self, u: Float[Array, "J K"], y: Float[Array, " J"]) -> Float[Array, " J"]:
         """Return ``log softmax(u / T)`` of each label."""
-        sharpness = GUMBEL_STD / jnp.asarray(self.noise_std, u.dtype)
-        return label_column(
-            jax.nn.log_softmax(restricted(u * sharpness, self.n_classes), axis=1), y
-        )
+        xp = array_namespace(u)
+        sharpness = GUMBEL_STD / xp.asarray(self.noise_std, u.dtype)
+        scaled = restricted(u * sharpness, self.n_classes)
+        scaled -= without_gradient(scaled.max(axis=1, keepdims=True))
+        total = xp.log(xp.exp(scaled).sum(axis=1, keepdims=True))
+        return label_column(scaled - total, y)

@@ -8,8 +8,8 @@ from jaxtyping import Bool, Float, Int
 from graphuq.distributions import check_log_prob
 from graphuq.errors import IncompatibleParts, InvalidInput, require
 from graphuq.likelihoods import Likelihood
+from graphuq.utils.arrays import double_precision
 from graphuq.utils.checks import array_of, describe
-from graphuq.utils.with_jax import jax
 
 
 def check_labels(
@@ -180,7 +180,7 @@ def check_prior_mean(
     require(bool(np.isfinite(values).all()), "prior_mean", "a value is not finite", remedy)
     excludes = False
     if likelihood.is_step and not likelihood.learnt:
-        with jax.enable_x64(True):
+        with double_precision():
             excludes = bool((np.asarray(likelihood.log_levels(labels)[1]) == -np.inf).any())
     if likelihood.is_multiclass or likelihood.has_soft_labels or excludes:
         raise IncompatibleParts(

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float, PRNGKeyArray
+from jaxtyping import Float
 
 from graphuq.distributions import ContinuousQuantile, DiscreteQuantile
 from graphuq.likelihoods import Likelihood
@@ -19,9 +19,8 @@ from graphuq.posterior.field import Field, TailAtLabelled
 from graphuq.posterior.target import Target
 from graphuq.priors import Modes, Prior, SpectralStd
 from graphuq.spectrum import SpectralBasis
-from graphuq.utils.arrays import Array
+from graphuq.utils.arrays import Array, array_namespace
 from graphuq.utils.part import Part, part_field, unchecked
-from graphuq.utils.with_jax import jax, jnp
 
 
 class Learnt(Part):
@@ -180,7 +179,8 @@ class HierarchicalTarget(Part):
         for part in self.learnt:
             values.setdefault(part.name, []).append(part.value(white))
         by_class = {part.name for part in self.learnt if part.of_class is not None}
-        return {k: jnp.stack(v) if k in by_class else v[0] for k, v in values.items()}
+        xp = array_namespace(white)
+        return {k: xp.stack(v) if k in by_class else v[0] for k, v in values.items()}
 
     def prior_of(self, white: Float[Array, " n"], of_class: int | None = None) -> Prior:
         """Return the prior with the hyperparameters of a point, shared or of one class."""
@@ -198,7 +198,9 @@ class HierarchicalTarget(Part):
 
     def tail_std(self, white: Float[Array, " n"]) -> Float[Array, "*K"]:
         """Return s̄ at a point, per class if they differ."""
-        return self._by_class(lambda of_class: jnp.asarray(self._std_of(white, of_class).tail))
+        return self._by_class(
+            lambda of_class: array_namespace(white).asarray(self._std_of(white, of_class).tail)
+        )
 
     def log_std(self, white: Float[Array, " n"], of_class: int | None) -> Float[Array, " L"]:
         """Return the log standard deviations; 0 for modes that take no part."""
@@ -210,12 +212,13 @@ class HierarchicalTarget(Part):
     def _per_coefficient(self, std: SpectralStd) -> Float[Array, " L"]:
         """Return a deviation for each coefficient, with those of the tail last."""
         n_more = self.n_modes - len(self.modes.eigenvalues)
-        modes = jnp.asarray(std.modes)
-        return jnp.append(modes, jnp.full(n_more, std.tail, modes.dtype)) if n_more else modes
+        xp, modes = array_namespace(std.modes), std.modes
+        return xp.append(modes, xp.full(n_more, std.tail, modes.dtype)) if n_more else modes
 
     def _by_class(self, of: Callable[[int | None], Array]) -> Array:
         if any(part.of_class is not None for part in self.learnt):
-            return jnp.stack([of(k) for k in range(self.n_fields)])
+            first, *rest = (of(k) for k in range(self.n_fields))
+            return array_namespace(first).stack([first, *rest])
         return of(None)
 
     def white_coefficients(self, white: Float[Array, " n"]) -> Float[Array, "*K L"]:
@@ -226,7 +229,7 @@ class HierarchicalTarget(Part):
     def coefficients(self, white: Float[Array, " n"]) -> Float[Array, " m"]:
         """Return ``s(θ) ξ`` of eigenvectors and tail, with the classes concatenated."""
         xi = self.white_coefficients(white)
-        return (jnp.broadcast_to(self.std(white), xi.shape) * xi).ravel()
+        return (array_namespace(xi).broadcast_to(self.std(white), xi.shape) * xi).ravel()
 
     def log_likelihood(self, white: Float[Array, " n"]) -> Float[Array, ""]:
         """Return the log likelihood of all labels, up to a constant."""
@@ -237,8 +240,10 @@ class HierarchicalTarget(Part):
         field = SeriesAtLabelled(self.rows, self.scale, self.std(white), self.n_fields)
         return Target(field, self.likelihood_of(white), self.labels)
 
-    def start(self, key: PRNGKeyArray) -> Float[Array, " n"]:
+    def start(self, key: Array) -> Float[Array, " n"]:
         """Draw hyperparameters from their prior, and a field near the labels given them."""
+        from graphuq.utils.with_jax import jax
+
         key_values, key_field = jax.random.split(key)
         white = jax.random.normal(key_values, (self.dimension,), self.labels.dtype)
         return white.at[: self.n_coefficients].set(self.given(white).start(key_field))
@@ -271,6 +276,8 @@ class SeriesAtLabelled(Field):
         """Return the field ``u_L`` at the labelled nodes."""
         if self.n_fields == 1:
             return self.scale * (self.rows @ (self.std * white))
-        coefficients = jnp.broadcast_to(self.std, (self.n_fields, self.rows.shape[1]))
+        coefficients = array_namespace(white).broadcast_to(
+            self.std, (self.n_fields, self.rows.shape[1])
+        )
         fields = self.rows @ (coefficients * white.reshape(coefficients.shape)).T
         return self.scale[:, None] * fields

@@ -3,14 +3,14 @@
 from typing import Any, cast
 
 import numpy as np
-from jaxtyping import Float, PRNGKeyArray
+from jaxtyping import Float
 
 from graphuq.errors import IncompatibleParts
 from graphuq.likelihoods import Likelihood, NoiseFree
 from graphuq.posterior.field import Field, LowRankField, NoisyField
-from graphuq.utils.arrays import Array
+from graphuq.utils.arrays import Array, double_precision, mapped
+from graphuq.utils.extras import has_extra
 from graphuq.utils.part import Part
-from graphuq.utils.with_jax import eqx, jax, jnp, with_dtype
 
 MAX_HALVINGS = 20  # halvings of the distance between a start and the mean of the reference
 MAX_REFLECTIONS = 10_000  # reflections of a start, after which it is used as it is
@@ -70,12 +70,14 @@ class Target(Part):
         """Return the log likelihood of all labels, up to a constant; the papers' ``−Φ(u)``."""
         return self.likelihood.log_prob(self.field.at_labelled(white), self.labels).sum()
 
-    def start(self, key: PRNGKeyArray) -> Float[Array, " n"]:
+    def start(self, key: Array) -> Float[Array, " n"]:
         """Draw an overdispersed starting point of a chain near the labels.
 
         The point is a draw from the Gaussian posterior of labels that are values of u with noise
         of standard deviation `START_NOISE` (Matheron's rule).
         """
+        from graphuq.utils.with_jax import jax, jnp
+
         key_white, key_noise = jax.random.split(key)
         dtype = self.labels.dtype
         white = jax.random.normal(key_white, (self.dimension,), dtype)
@@ -83,8 +85,8 @@ class Target(Part):
         noise = START_NOISE * jax.random.normal(key_noise, values.shape, dtype)
         transpose = jax.linear_transpose(self.field.at_labelled, white)
 
-        def covariance(x: jax.Array) -> jax.Array:
-            image: jax.Array = self.field.at_labelled(transpose(x)[0])
+        def covariance(x: Array) -> Array:
+            image: Array = self.field.at_labelled(transpose(x)[0])
             return jnp.where(given, image, 0.0) + START_NOISE**2 * x
 
         misfit = jnp.where(given, values - self.field.at_labelled(white) - noise, 0.0)
@@ -95,6 +97,8 @@ class Target(Part):
 
     def _label_values(self) -> tuple[Array, Array]:
         """Return labels as values of u, and the mask of those that are given."""
+        from graphuq.utils.with_jax import jax, jnp
+
         if self.likelihood.is_multiclass:
             codes = self.labels.astype(jnp.int32)
             own = jax.nn.one_hot(codes, self.n_fields, dtype=self.labels.dtype)
@@ -111,6 +115,8 @@ class Target(Part):
         """
         if not self.likelihood.is_step:
             return white
+        from graphuq.utils.with_jax import jax, jnp
+
         impossible = self.likelihood.log_levels(self.labels)[1] == -jnp.inf
         codes = self.labels.astype(jnp.int32)
 
@@ -201,12 +207,14 @@ class ReferredTarget(Part):
         white = self.to_target(z)
         return self.target.log_density(white) + 0.5 * (z**2).sum()
 
-    def start(self, key: PRNGKeyArray) -> Float[Array, " n"]:
+    def start(self, key: Array) -> Float[Array, " n"]:
         """Draw a starting point from the reference, moved where the likelihood is not zero.
 
         For a step likelihood, the distance to the mean is halved until the log density is at most
         n nats below that at the mean. For draws of a Gaussian the expected difference is half that.
         """
+        from graphuq.utils.with_jax import jax, jnp
+
         z = jax.random.normal(key, (self.dimension,), self.mean.dtype)
         if self.root.ndim == 2:
             return z
@@ -302,7 +310,7 @@ def log_likelihoods(
     precision : {"float64", "float32"}, default "float64"
     few : int, default 2**22
         Up to this number of points times labels, binary low-rank fields are evaluated in NumPy:
-        that takes less time than compiling a program.
+        that takes less time than compiling a program. All others are too without JAX.
     """
     flat = white.reshape(-1, white.shape[-1])
     plain = target.field.is_low_rank and not target.likelihood.is_multiclass
@@ -310,16 +318,13 @@ def log_likelihoods(
         likelihood = target.likelihood.unshifted
         u = flat @ np.asarray(target.field.matrix()).T + target.likelihood.prior_mean
         labels = np.broadcast_to(target.labels, u.shape)
-        with jax.enable_x64(True):  # for likelihoods that are written in JAX only
+        with double_precision():  # for likelihoods that are written in JAX only
             values = likelihood.log_prob(u.ravel(), labels.ravel())
         found = np.asarray(values).reshape(u.shape).sum(axis=1)
+    elif has_extra("jax"):
+        from graphuq.posterior import compiled
+
+        found = compiled.log_likelihoods(target, flat, precision)
     else:
-        with jax.enable_x64(precision == "float64"):
-            traced = with_dtype(target, precision), jnp.asarray(flat, precision)
-            found = np.asarray(_log_likelihoods(*traced), np.float64)
+        found = mapped(target.log_likelihood, flat)
     return found.reshape(white.shape[:-1])
-
-
-@eqx.filter_jit
-def _log_likelihoods(target: Target, white: Float[Array, "S n"]) -> Float[Array, " S"]:
-    return jax.vmap(target.log_likelihood)(white)

@@ -1,17 +1,13 @@
 """Gaussians of u at each labelled node, without the label of that node."""
 
-from typing import Any
-
 import numpy as np
 from jaxtyping import Float, Int
 
 from graphuq.inference import GaussianApproximation
 from graphuq.inference.nested_answer import site_precisions, starting_sites
 from graphuq.inference.nested_left_out import fields_without_each
-from graphuq.likelihoods import Likelihood
 from graphuq.posterior.field import covariances_at
 from graphuq.posterior.posterior import Posterior
-from graphuq.utils.with_jax import eqx, jax, jnp, with_dtype
 
 MAX_AGAIN = 4_000_000  # classes × labels⁴, up to which labels are left out by fits
 
@@ -29,8 +25,7 @@ def multiclass_cavities(
         values, vectors = np.linalg.eigh(covariance)
         return mean, vectors * np.sqrt(np.maximum(values, 0.0))[:, None, :]
     factor = np.asarray(posterior.field.one_class.factor)
-    with jax.enable_x64(True):
-        covariance = np.asarray(covariances_at(factor, np.asarray(answer.white_covariance)))
+    covariance = covariances_at(factor, np.asarray(answer.white_covariance))
     mean = answer.labelled_mean
     if answer.class_weights is None:
         first, second = slopes_at(posterior, mean)
@@ -64,18 +59,12 @@ def slopes_at(
 ) -> tuple[Float[np.ndarray, "J *K"], Float[np.ndarray, "J *KK"]]:
     """Return gradient and Hessian of the log probability of each given label in its u."""
     likelihood, labels = posterior.likelihood, posterior.labels
-    with jax.enable_x64(True):
-        found = _derivatives(with_dtype(likelihood, jnp.float64), u, labels)
-        first, second = map(np.asarray, found)
-    return first, second
+    if u.ndim == 1 and likelihood.unshifted.probit_noise_std is not None:
+        _, first, second = likelihood.tilt(u, np.zeros_like(u), labels)  # in closed form
+        return first, second
+    from graphuq.results import compiled
 
-
-@eqx.filter_jit
-def _derivatives(likelihood: Likelihood, u: Any, labels: Any) -> Any:
-    def log_prob(u: Any, y: Any) -> Any:
-        return likelihood.log_prob(u[None], y[None])[0]
-
-    return jax.vmap(jax.grad(log_prob))(u, labels), jax.vmap(jax.hessian(log_prob))(u, labels)
+    return compiled.slopes(likelihood, u, labels)
 
 
 def prior_variance(posterior: Posterior) -> Float[np.ndarray, " J"]:

@@ -25,8 +25,8 @@ from graphuq.results.diagnostics import node_rows
 from graphuq.results.summaries import latent_draws
 from graphuq.results.summaries.binary import expected_label
 from graphuq.results.summaries.random_label import random_label_shares
+from graphuq.utils.arrays import double_precision
 from graphuq.utils.pareto import smooth_weights
-from graphuq.utils.with_jax import jax
 
 MAX_LABELS = 4_000  # a matrix J × J is inverted
 COMPONENT = "component"  # hyperparameter with the number of the component of a mixture
@@ -83,7 +83,7 @@ def _factors(
 ) -> Iterator[tuple[Bool[np.ndarray, " S"], Float[np.ndarray, "J r"]]]:
     """Yield which draws have a prior, and its map from white coordinates to fields at labels."""
     if not posterior.prior.is_mixture:
-        with jax.enable_x64(True):
+        with double_precision():
             factor = np.asarray(posterior.plain_target.field.one_class.matrix(), dtype=np.float64)
         yield np.ones(draws.n_chains * draws.n_samples, dtype=bool), factor
         return

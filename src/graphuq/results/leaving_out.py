@@ -34,9 +34,8 @@ from graphuq.results.summaries import latent_draws
 from graphuq.results.summaries.base import slices
 from graphuq.results.summaries.binary import expected_label
 from graphuq.results.summaries.random_label import class_shares
+from graphuq.utils.arrays import double_precision
 from graphuq.utils.pareto import smooth_weights
-from graphuq.utils.part import unchecked
-from graphuq.utils.with_jax import eqx, jax, jnp, with_dtype
 
 MAX_SHAPE = 0.7  # k̂ above which importance weights are unreliable (Vehtari et al. 2024)
 MIN_DRAWS, MAX_DRAWS = 1_000, 4_000  # evenly spaced draws that are used
@@ -228,7 +227,7 @@ def _demand_overlap(posterior: Posterior) -> None:
         return
     ratio = np.inf
     if not likelihood.learnt:
-        with jax.enable_x64(True):
+        with double_precision():
             right, wrong = map(np.asarray, likelihood.log_levels(posterior.labels))
         ratio = float((right - wrong).max())
     if ratio > MAX_LOG_RATIO:
@@ -319,24 +318,27 @@ def _log_probs_of_labels(
     values: dict[str, np.ndarray],
 ) -> Float[np.ndarray, "M B S"]:
     """Return the log probabilities of M sets of labels."""
-    with jax.enable_x64(True):
-        part = with_dtype(likelihood, jnp.float64)
-        found = np.asarray(_log_probs(part, np.swapaxes(u, 0, 1), labels, values))
-        if likelihood.uses_all_nodes:
-            none = np.full((1, len(u)), -1.0 if likelihood.is_multiclass else 0.0)
-            found = found - np.asarray(_log_probs(part, np.swapaxes(u, 0, 1), none, values))
+    found = _log_probs(likelihood, np.swapaxes(u, 0, 1), labels, values)
+    if likelihood.uses_all_nodes:
+        none = np.full((1, len(u)), -1.0 if likelihood.is_multiclass else 0.0)
+        found = found - _log_probs(likelihood, np.swapaxes(u, 0, 1), none, values)
     return np.moveaxis(found, 0, 2)
 
 
-@eqx.filter_jit
-def _log_probs(likelihood: Likelihood, u: Any, labels: Any, values: dict[str, Any]) -> Any:
-    """Return log probabilities of shape (S, K, B), for labels of shape (K, B)."""
+def _log_probs(
+    likelihood: Likelihood,
+    u: Float[np.ndarray, "S B *K"],
+    labels: Float[np.ndarray, "M B"],
+    values: dict[str, np.ndarray],
+) -> Float[np.ndarray, "S M B"]:
+    """Return log probabilities of sets of labels, for each draw of u and of hyperparameters."""
+    if values:  # JAX has drawn them
+        from graphuq.results import compiled
 
-    def given(u: Any, values: dict[str, Any]) -> Any:
-        part = unchecked(likelihood, values)
-        return jax.lax.map(lambda y: part.log_prob(u, y), labels)
-
-    return jax.vmap(given)(u, values)
+        return compiled.log_probs(likelihood, u, labels, values)
+    with double_precision():
+        found = [[np.asarray(likelihood.log_prob(own, y)) for y in labels] for own in u]
+    return np.array(found)
 
 
 def _log_partitions(

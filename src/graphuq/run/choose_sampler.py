@@ -10,20 +10,14 @@ from typing import NamedTuple
 
 import numpy as np
 
+from graphuq import inference
 from graphuq.errors import IncompatibleParts, InvalidInput
 from graphuq.inference import (
     CollapsedGibbs,
-    EllipticalSlice,
-    ExactHamiltonian,
     ExpectationPropagation,
     GaussianApproximation,
-    Hamiltonian,
     Independence,
-    MetropolisWithinGibbs,
     ModelAverage,
-    ParallelTempering,
-    ReflectiveHamiltonian,
-    ReversibleJump,
     Sampler,
     SequentialIndependence,
 )
@@ -136,33 +130,33 @@ RULES = (
     ),
     Rule(
         lambda case: case.learns and case.posterior.has_series,
-        ReversibleJump,
+        lambda: inference.ReversibleJump(),
         "Hartog & van Zanten's problems: bench_series.py",
     ),
     Rule(
         lambda case: case.learns and case.likelihood.has_gradient,
-        lambda: MetropolisWithinGibbs(kernel=Hamiltonian(), joint=True),
+        lambda: inference.MetropolisWithinGibbs(kernel=inference.Hamiltonian(), joint=True),
         "Chen's models A to G: bench_hierarchy.py",
     ),
     Rule(
         lambda case: case.learns and case.likelihood.is_step,
-        lambda: MetropolisWithinGibbs(kernel=ExactHamiltonian()),
+        lambda: inference.MetropolisWithinGibbs(kernel=inference.ExactHamiltonian()),
         "Chen's models with level sets: bench_hierarchy.py",
     ),
     Rule(
         lambda case: case.learns,
-        lambda: MetropolisWithinGibbs(kernel=EllipticalSlice()),
+        lambda: inference.MetropolisWithinGibbs(kernel=inference.EllipticalSlice()),
         "the only kernel left without gradient and levels",
     ),
     # The likelihood uses all nodes and may have many modes.
     Rule(
         lambda case: case.likelihood.uses_all_nodes and case.likelihood.has_gradient,
-        lambda: ParallelTempering(kernel=Hamiltonian()),
+        lambda: inference.ParallelTempering(kernel=inference.Hamiltonian()),
         "Ginzburg-Landau: docs/bertozzi.md",
     ),
     Rule(
         lambda case: case.likelihood.uses_all_nodes,
-        lambda: ParallelTempering(kernel=EllipticalSlice()),
+        lambda: inference.ParallelTempering(kernel=inference.EllipticalSlice()),
         "the only kernel left without gradient",
     ),
     # Probit of several classes.
@@ -198,7 +192,7 @@ RULES = (
             and case.n_labels <= MAX_NOISY_LABELS
             and not case.accepts(MIN_PROBIT_ACCEPTANCE)
         ),
-        ExactHamiltonian,
+        lambda: inference.ExactHamiltonian(),
         "docs/measurements/samplers.md: quicker in 5 of 6 probits with acceptance 0.5 to 0.67",
     ),
     Rule(
@@ -209,34 +203,38 @@ RULES = (
     # Other step likelihoods.
     Rule(
         lambda case: case.likelihood.is_step and case.meets_many_walls,
-        lambda: ReflectiveHamiltonian(reference=ABOUT),
+        lambda: inference.ReflectiveHamiltonian(reference=ABOUT),
         "bench_automatic.py: few modes, many labels",
     ),
     Rule(
         lambda case: case.likelihood.is_step,
-        ExactHamiltonian,
+        lambda: inference.ExactHamiltonian(),
         "bench_automatic.py: level sets and atomic noise",
     ),
     # Other likelihoods.
     Rule(
         lambda case: case.acceptance is None and case.likelihood.has_gradient,
-        Hamiltonian,
+        lambda: inference.Hamiltonian(),
         "bench_samplers.py",
     ),
-    Rule(lambda case: case.acceptance is None, EllipticalSlice, "bench_samplers.py"),
+    Rule(
+        lambda case: case.acceptance is None,
+        lambda: inference.EllipticalSlice(),
+        "bench_samplers.py",
+    ),
     Rule(
         lambda case: not case.likelihood.has_gradient,
-        lambda: EllipticalSlice(reference=ABOUT),
+        lambda: inference.EllipticalSlice(reference=ABOUT),
         "bench_samplers.py",
     ),
     Rule(
         lambda case: case.has_light_tails or case.spread <= MAX_SPREAD,
-        lambda: Hamiltonian(reference=ABOUT),
+        lambda: inference.Hamiltonian(reference=ABOUT),
         "bench_automatic.py: softmax, logistic, probit of more than 1,000 labels",
     ),
     Rule(
         lambda case: True,
-        lambda: EllipticalSlice(reference=ABOUT),
+        lambda: inference.EllipticalSlice(reference=ABOUT),
         "bench_automatic.py: logistic labels whose Gaussian is far off",
     ),
 )

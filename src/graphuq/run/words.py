@@ -2,30 +2,14 @@
 
 import dataclasses
 import inspect
+import re
 import sys
 from collections.abc import Callable, Mapping
 from typing import Any
 
 from graphuq import distributions, inference, likelihoods, priors
 from graphuq.errors import InvalidInput, require
-from graphuq.inference import (
-    MAP,
-    MCMC,
-    PCN,
-    Approximation,
-    CollapsedGibbs,
-    EllipticalSlice,
-    ExactHamiltonian,
-    ExpectationPropagation,
-    Hamiltonian,
-    Independence,
-    Laplace,
-    ModelAverage,
-    ReflectiveHamiltonian,
-    Sampler,
-    SequentialIndependence,
-    TemperedHamiltonian,
-)
+from graphuq.inference import MCMC, Approximation, ExpectationPropagation, Sampler
 from graphuq.likelihoods import Likelihood
 from graphuq.priors import Prior
 from graphuq.run.stopping import Converged, CumulativeMean
@@ -42,23 +26,29 @@ DISTRIBUTIONS = (
     "Poisson",
     "Uniform",
 )
+NO_METHODS = {"Info", "Kernel", "State"}  # of the classes that need JAX
 STOP_RULES = (Converged, CumulativeMean)
 METHOD_KINDS = (Sampler, Approximation, MCMC)
+ABOUT = ExpectationPropagation()
 METHODS: dict[str, Callable[[], Sampler | Approximation | None]] = {
     "auto": lambda: None,
-    "pcn": PCN,
-    "collapsed-gibbs": CollapsedGibbs,
-    "elliptical-slice": EllipticalSlice,
-    "exact-hamiltonian": ExactHamiltonian,
-    "reflective-hamiltonian": lambda: ReflectiveHamiltonian(reference=ExpectationPropagation()),
-    "tempered-hamiltonian": TemperedHamiltonian,
-    "independence": lambda: Independence(reference=ExpectationPropagation()),
-    "sequential-independence": lambda: SequentialIndependence(reference=ExpectationPropagation()),
-    "hamiltonian": lambda: Hamiltonian(reference=ExpectationPropagation()),
-    "laplace": Laplace,
-    "map": MAP,
+    "pcn": lambda: inference.PCN(),
+    "collapsed-gibbs": lambda: inference.CollapsedGibbs(),
+    "elliptical-slice": lambda: inference.EllipticalSlice(),
+    "exact-hamiltonian": lambda: inference.ExactHamiltonian(),
+    "reflective-hamiltonian": lambda: inference.ReflectiveHamiltonian(
+        reference=ExpectationPropagation()
+    ),
+    "tempered-hamiltonian": lambda: inference.TemperedHamiltonian(),
+    "independence": lambda: inference.Independence(reference=ABOUT),
+    "sequential-independence": lambda: inference.SequentialIndependence(
+        reference=ExpectationPropagation()
+    ),
+    "hamiltonian": lambda: inference.Hamiltonian(reference=ABOUT),
+    "laplace": lambda: inference.Laplace(),
+    "map": lambda: inference.MAP(),
     "expectation-propagation": ExpectationPropagation,
-    "model-average": ModelAverage,
+    "model-average": lambda: inference.ModelAverage(),
 }
 
 
@@ -157,7 +147,7 @@ def part_from(
     if isinstance(part, str) and part in words:
         return words[part]()
     if is_expression(part):
-        names, offered = _callables(kinds, argument)
+        names, offered = _callables(kinds, argument, part)
         part = built(part, names, argument, offered)
     if isinstance(part, kinds):
         return part
@@ -173,11 +163,12 @@ def part_from(
 
 
 def _callables(
-    kinds: type | tuple[type, ...], argument: str
+    kinds: type | tuple[type, ...], argument: str, text: str
 ) -> tuple[dict[str, Callable[..., Any]], list[str]]:
     """Return all parts and distributions by name, and the names of parts of these kinds.
 
-    A name of several classes stands for the one of these kinds.
+    A name of several classes stands for the one of these kinds. A class that needs JAX is imported
+    if the text has its name.
     """
     found: dict[str, list[Any]] = {name: [getattr(distributions, name)] for name in DISTRIBUTIONS}
     found |= {rule.__name__: [rule] for rule in STOP_RULES}
@@ -187,18 +178,20 @@ def _callables(
         getattr(module, name)
         for module in {priors, likelihoods, inference, *own}
         for name in module.__all__
-        if inspect.isclass(getattr(module, name))
+        if (name not in inference.WITH_JAX or re.search(rf"\b{name}\b", text))
+        and inspect.isclass(getattr(module, name))
     }
     for part in _imported_parts(asked_for):
         if part in exported or part.__module__.partition(".")[0] != "graphuq":
             found.setdefault(part.__name__, []).append(part)
-    callables, offered = {}, []
+    methods = any(issubclass(kind, METHOD_KINDS[:2]) for kind in asked_for)
+    callables, offered = {}, [*(inference.WITH_JAX.keys() - NO_METHODS if methods else ())]
     for name, parts in found.items():
         asked = [part for part in parts if inspect.isclass(part) and issubclass(part, kinds)]
         offered += [name] if asked else []
         meant = asked or parts
         callables[name] = meant[0] if len(meant) == 1 else _refusing(name, meant, argument)
-    return callables, sorted(offered)
+    return callables, sorted({*offered})
 
 
 def _imported_parts(more: tuple[type, ...]) -> list[type]:

@@ -6,7 +6,7 @@ from scipy import sparse
 
 from graphuq.spectrum.block_operator import BlockOperator
 from graphuq.spectrum.laplacian import Laplacian
-from graphuq.utils.arrays import Array, has_accelerator
+from graphuq.utils.arrays import Array
 from graphuq.utils.with_jax import jax, jnp
 
 
@@ -46,14 +46,6 @@ class DeviceOperator(BlockOperator):
         of_l, of_x = self.dtype(of_l), self.dtype(of_x)
         before = jnp.zeros_like(x) if before is None else jnp.asarray(before)
         return _step(self._groups, self._place, self._on_device, x, of_l, of_x, before)
-
-
-def operator_of(laplacian: Laplacian, dtype: type) -> BlockOperator:
-    """Return the operator for the accelerator, if there is one and the graph is sparse."""
-    sparse_weights = not isinstance(laplacian.graph.weights, np.ndarray)
-    if has_accelerator() and sparse_weights:
-        return DeviceOperator(laplacian, dtype)
-    return BlockOperator(laplacian, dtype)
 
 
 def _padded(weights: sparse.csr_array, rows: np.ndarray, width: int) -> tuple[jax.Array, jax.Array]:

@@ -10,11 +10,9 @@ import numpy as np
 from jaxtyping import Float
 
 from graphuq.spectrum.block_operator import COLUMNS, BlockOperator
-from graphuq.spectrum.block_operator_gpu import DeviceOperator
 from graphuq.spectrum.krylov_basis import KrylovBasis
 from graphuq.spectrum.laplacian import Laplacian
 from graphuq.utils.arrays import Array
-from graphuq.utils.compilation_cache import use_compilation_cache
 from graphuq.utils.with_jax import jax, jnp
 
 _multiply = partial(jnp.matmul, precision=jax.lax.Precision.HIGHEST)
@@ -93,14 +91,6 @@ def _parts(n_columns: int) -> Iterator[slice]:
     for begin in range(0, n_columns, width):
         begin = min(begin, n_columns - width)
         yield slice(begin, begin + width)
-
-
-def basis_of(laplacian: Laplacian, operator: BlockOperator) -> KrylovBasis:
-    """Return a basis where the operator computes, in its precision."""
-    if isinstance(operator, DeviceOperator):
-        use_compilation_cache()
-        return DeviceBasis(laplacian, operator.dtype)
-    return KrylovBasis(laplacian, operator.dtype)
 
 
 @partial(jax.jit, donate_argnums=0)

@@ -12,14 +12,12 @@ from scipy import sparse
 from scipy.linalg import eigh
 from scipy.sparse.csgraph import reverse_cuthill_mckee
 
-from graphuq.spectrum.block_operator_gpu import operator_of
 from graphuq.spectrum.chebyshev import window_of
+from graphuq.spectrum.devices import on_device
 from graphuq.spectrum.krylov_basis import KrylovBasis
-from graphuq.spectrum.krylov_basis_gpu import basis_of
 from graphuq.spectrum.laplacian import Laplacian
-from graphuq.utils.arrays import Array, array_namespace, single_threaded_blas
+from graphuq.utils.arrays import Array, array_namespace, double_precision, single_threaded_blas
 from graphuq.utils.progress import Progress
-from graphuq.utils.with_jax import jax
 
 MANY_NODES = 50_000  # nodes from which a block of columns exceeds the CPU cache
 BLOCK = 16  # columns per step
@@ -121,7 +119,7 @@ def _in_precision(
     for dtype in (np.float32, np.float64):
         if dtype is np.float32 and tolerance < MIN_TOLERANCE:
             continue
-        with jax.enable_x64(True):  # for the last step, and where single precision is too coarse
+        with double_precision():  # for the last step, and where single precision is too coarse
             try:
                 problem = _Problem(laplacian, n_pairs, tolerance, dtype, progress)
                 return _finished(laplacian, problem.krylov(block), n_pairs)
@@ -144,8 +142,7 @@ class _Problem:
         self.laplacian, self.n_pairs, self.tolerance = laplacian, n_pairs, tolerance
         self.dtype, self.progress = dtype, progress
         self.n_nodes = laplacian.graph.n_nodes
-        self.operator = operator_of(laplacian, dtype)
-        self.basis = basis_of(laplacian, self.operator)
+        self.operator, self.basis = on_device(laplacian, dtype)
         self.rng = np.random.default_rng(0)
         self.floor = ROUNDING * float(np.finfo(dtype).eps) * laplacian.upper_bound
         high = laplacian.upper_bound * (1 + 1e-6)
@@ -263,8 +260,7 @@ def _finished(laplacian: Laplacian, basis: KrylovBasis, n_pairs: int) -> Eigenpa
 
     Errors of the eigenvalues are of the order of the squares of the residuals.
     """
-    operator = operator_of(laplacian, np.float64)
-    exact = basis_of(laplacian, operator)
+    operator, exact = on_device(laplacian, np.float64)
     exact.load(basis[:n_pairs])
     energy, gram = exact.energy(operator)
     with single_threaded_blas():

@@ -52,6 +52,36 @@ def special_functions(values: Array) -> Any:
     return scipy.special
 
 
+def without_gradient(values: Array) -> Any:
+    """Return the values as constants of derivatives."""
+    if not _is_of_jax(values):
+        return values
+    import jax.lax
+
+    return jax.lax.stop_gradient(values)
+
+
+def mapped(function: Callable[..., Any], *arrays: Array, together: bool = True) -> Any:
+    """Return what a function gives for the entries of arrays along their first axes, stacked.
+
+    Parameters
+    ----------
+    function : callable
+        Function of one entry of each array.
+    arrays : array, shape (n, …)
+    together : bool, default True
+        Whether JAX computes all entries at once, which is faster and needs n times the memory.
+        NumPy computes one after the other.
+    """
+    if not any(map(_is_of_jax, arrays)):
+        return np.stack([np.asarray(function(*entries)) for entries in zip(*arrays, strict=True)])
+    import jax
+
+    if together:
+        return jax.vmap(function)(*arrays)
+    return jax.lax.map(lambda entries: function(*entries), arrays)
+
+
 def double_precision() -> Any:
     """Return a context in which JAX computes in double, if the program has imported JAX.
 

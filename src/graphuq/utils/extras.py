@@ -14,6 +14,7 @@ EXTRAS = {
     "dask": ("dask", "distributed", "faiss", "pyarrow", "xarray", "h5netcdf", "h5py"),
     "datasets": ("pooch",),
     "files": ("xarray", "h5netcdf", "h5py"),
+    "jax": ("jax", "equinox"),
     "jupyter": ("anywidget",),
     "label": ("starlette", "uvicorn", "jinja2", "pandas", "PIL"),
     "neighbors": ("faiss",),

@@ -3,9 +3,9 @@
 from collections.abc import Callable
 from typing import NamedTuple, TypeAlias
 
-from jaxtyping import Array, Bool, Float, Int
+from jaxtyping import Bool, Float, Int
 
-from graphuq.utils.with_jax import jax, jnp
+from graphuq.utils.with_jax import Array, jax, jnp
 
 MAX_HALVINGS = 30  # largest number per step; without descent after that, the iteration ends
 ROUNDING = 1e-11  # relative increase of the objective that counts as rounding error

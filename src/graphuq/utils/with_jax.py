@@ -1,21 +1,30 @@
 """JAX, for modules that need it: they import it from here, so that parts are trees of arrays to it.
 
-Each class of parts, also one that is defined later, becomes a tree of JAX: its static
-fields belong to the structure, and the others are its children.
+The extra "jax" installs it. Without it, importing this module raises `MissingPackage`, which has
+the command to install it.
+
+Each class of parts, also one that is defined later, becomes a tree of JAX: its static fields belong
+to the structure, and the others are its children.
 """
 
+# ruff: noqa: E402  # the extra is asked for before its packages are imported
 import dataclasses
 from typing import Any
+
+from graphuq.utils.extras import require_extra
+
+require_extra("jax")
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import jax.scipy.sparse.linalg
 import numpy as np
+from jaxtyping import Array, PRNGKeyArray
 
 from graphuq.utils.part import STATIC, Part, follow_classes, made
 
-__all__ = ["eqx", "jax", "jnp", "with_dtype"]
+__all__ = ["Array", "PRNGKeyArray", "eqx", "jax", "jnp", "with_dtype"]
 
 
 def with_dtype(tree: Any, dtype: str | type | np.dtype) -> Any:

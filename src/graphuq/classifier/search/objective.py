@@ -37,7 +37,7 @@ from graphuq.graphs.neighbors import (
 )
 from graphuq.graphs.pairs import AllNodePairs, NodePairs
 from graphuq.graphs.principal import main_axes
-from graphuq.inference import Laplace
+from graphuq.inference import Approximation
 from graphuq.models import LargestEvidence
 from graphuq.models.evidence import likelihood_of, prior_of
 from graphuq.run.words import inference_from
@@ -79,8 +79,8 @@ class SearchProblem:
         inference = inference_from(estimator.inference)
         check_numbers(estimator)
         if criterion == "auto":
-            laplace = isinstance(inference, Laplace)
-            criterion = "laplace" if laplace else "expectation-propagation"
+            method = inference if isinstance(inference, Approximation) else Approximation
+            criterion = method.criterion
         self.criterion = criterion
         self._most_neighbors, self._largest_radius = 0, 0.0
         self._found: dict[str, Any] = {}

@@ -7,7 +7,7 @@ from jaxtyping import Float, Int
 from scipy.special import log_ndtr
 
 from graphuq.posterior.posterior import Posterior
-from graphuq.utils.with_jax import jax
+from graphuq.utils.arrays import double_precision
 
 
 class NoisyValues:
@@ -59,7 +59,7 @@ class NoisyValues:
         if likelihood.has_soft_labels:
             with np.errstate(divide="ignore"):
                 log_weights = np.log(np.asarray(likelihood.probabilities))
-        with jax.enable_x64(True):
+        with double_precision():
             factor = np.asarray(field.one_class.matrix(), dtype=np.float64)
         several = posterior.likelihood.is_multiclass
         labels = np.asarray(posterior.labels)

@@ -2,16 +2,17 @@
 
 from typing import Any, ClassVar, NamedTuple
 
-from jaxtyping import Array, Float, PRNGKeyArray
+from jaxtyping import Float
 
 from graphuq.errors import require
-from graphuq.inference.base import FACTOR_NUMBERS, Approximation, Info, State, metropolis
+from graphuq.inference.base import FACTOR_NUMBERS, Approximation
 from graphuq.inference.exact_hamiltonian.walls import cross_wall
 from graphuq.inference.kernel import Kernel
+from graphuq.inference.transitions import Info, State, metropolis
 from graphuq.posterior.posterior import Posterior
 from graphuq.utils.checks import check_fields
 from graphuq.utils.part import Part
-from graphuq.utils.with_jax import jax, jnp
+from graphuq.utils.with_jax import Array, PRNGKeyArray, jax, jnp
 
 MAX_STEPS = 50  # straight pieces of a trajectory, which is then shorter
 

@@ -4,15 +4,16 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeAlias
 
 import numpy as np
-from jaxtyping import Array, Float, PRNGKeyArray
+from jaxtyping import Float
 
 from graphuq.errors import require
-from graphuq.inference.base import FACTOR_NUMBERS, Approximation, CompiledSteps, Info, State
+from graphuq.inference.base import FACTOR_NUMBERS, Approximation
 from graphuq.inference.exact_hamiltonian.walls import cross_wall
 from graphuq.inference.kernel import Kernel
+from graphuq.inference.transitions import CompiledSteps, Info, State
 from graphuq.utils.checks import check_fields
 from graphuq.utils.part import Part
-from graphuq.utils.with_jax import jax, jnp
+from graphuq.utils.with_jax import Array, PRNGKeyArray, jax, jnp
 
 if TYPE_CHECKING:
     from graphuq.inference.exact_hamiltonian.trajectories import HalfSpaces

@@ -4,18 +4,19 @@ from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
-from jaxtyping import Array, Float
+from jaxtyping import Float
 
 from graphuq.errors import IncompatibleParts, require
 from graphuq.inference.answers import GaussianApproximation
-from graphuq.inference.base import FACTOR_NUMBERS, Approximation, Sampler, swap_replicas
+from graphuq.inference.base import FACTOR_NUMBERS, Approximation, Sampler
 from graphuq.inference.draws import BLOCK, Draws, StopRule
 from graphuq.inference.driver import Block, drive
 from graphuq.inference.settings import RunSettings, check_run
+from graphuq.inference.transitions import swap_replicas
 from graphuq.posterior.posterior import Posterior
 from graphuq.utils.checks import check_fields
 from graphuq.utils.progress import Progress
-from graphuq.utils.with_jax import eqx, jax, jnp
+from graphuq.utils.with_jax import Array, eqx, jax, jnp
 
 FORGETTING = 2  # exponent: step i of warm-up has weight i²
 MIN_REJECTION = 0.01  # smallest rejection rate of a swap, so that no two powers coincide

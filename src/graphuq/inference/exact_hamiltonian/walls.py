@@ -1,8 +1,8 @@
 """Crossing of a wall of a step likelihood, in JAX; `trajectories.cross_wall` is the Numba text."""
 
-from jaxtyping import Array, Bool, Float
+from jaxtyping import Bool, Float
 
-from graphuq.utils.with_jax import jnp
+from graphuq.utils.with_jax import Array, jnp
 
 
 def cross_wall(

@@ -32,7 +32,7 @@ from graphuq.inference.settings import RunSettings, check_run
 from graphuq.posterior.posterior import Posterior
 from graphuq.utils.arrays import parallel_map
 from graphuq.utils.part import part_field
-from graphuq.utils.with_jax import jax
+from graphuq.utils.trees import tree_map
 
 MIN_ACCEPTANCE = 0.8  # share of accepted proposals, from which none stays for long
 MAX_ERROR = 0.1  # relative error of the components' evidence, up to which draws count as exact
@@ -124,7 +124,7 @@ class ModelAverage(Sampler):
 
             def propose(c: int) -> Any:
                 rng = np.random.default_rng([seed, 1 + n_steps, c])
-                own = jax.tree.map(lambda array: array[c], states)
+                own = tree_map(lambda array: array[c], states)
                 return source.propose(rng, own, BLOCK * tries), rng.uniform(size=BLOCK * tries)
 
             made, uniform = zip(*parallel_map(propose, range(n_chains)), strict=True)
@@ -177,4 +177,4 @@ class ModelAverage(Sampler):
 
 def _stacked(parts: Any) -> Any:
     """Return trees of arrays as one, with an axis of chains in front."""
-    return jax.tree.map(lambda *arrays: np.stack(arrays), *parts)
+    return tree_map(lambda *arrays: np.stack(arrays), *parts)

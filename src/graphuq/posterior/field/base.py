@@ -7,9 +7,8 @@ import numpy as np
 from jaxtyping import Float
 
 from graphuq.priors import SpectralStd
-from graphuq.utils.arrays import Array
+from graphuq.utils.arrays import Array, mapped
 from graphuq.utils.part import Part, part_field
-from graphuq.utils.with_jax import jax, jnp
 
 
 class Field(Part):
@@ -49,8 +48,7 @@ class Field(Part):
 
     def matrix(self) -> Float[Array, "J n"]:
         """Return F of ``u_L = F x``, for binary fields."""
-        columns = jax.vmap(self.at_labelled, out_axes=1)(jnp.eye(self.dimension))
-        return np.asarray(columns)
+        return mapped(self.at_labelled, np.eye(self.dimension)).T
 
 
 class NoisyField(Field):
@@ -122,7 +120,7 @@ class ClassField(Field):
 
     def at_labelled(self, white: Float[Array, " n"]) -> Float[Array, "J K"]:
         """Return the field ``u_L`` at the labelled nodes, classes last."""
-        fields: Array = jax.vmap(self.field.at_labelled, out_axes=-1)(self.by_class(white))
+        fields: Array = mapped(self.field.at_labelled, self.by_class(white)).T
         return fields
 
 
@@ -151,4 +149,4 @@ class NodeField(Field):
 
     def at_labelled(self, white: Float[Array, " n"]) -> Float[Array, " J"]:
         """Return the field ``u_L`` at the labelled nodes."""
-        return jnp.asarray(self.at_nodes(white))[self.labelled]
+        return self.at_nodes(white)[self.labelled]

@@ -1,13 +1,14 @@
 """Leads of the noisy field of each label's class over the fields of the other classes."""
 
+from typing import Any
+
 import numpy as np
 from jaxtyping import Float, Int
 
 from graphuq.posterior.field.base import ClassField, Field
 from graphuq.posterior.field.conditioning import FieldMoments
 from graphuq.posterior.field.labelled import LowRankField
-from graphuq.utils.arrays import Array
-from graphuq.utils.with_jax import eqx, jax, jnp
+from graphuq.utils.arrays import Array, array_namespace, mapped, solve_lower
 
 
 class ClassDifferenceField(Field):
@@ -50,26 +51,29 @@ class ClassDifferenceField(Field):
     def at_labelled(self, white: Float[Array, " n"]) -> Float[Array, " m"]:
         """Return the leads at the labelled nodes, without the noise."""
         u = ClassField(self.field, self.n_classes).at_labelled(white)
-        return self.other_classes(jnp.take_along_axis(u, self.codes[:, None], axis=1) - u)
+        own = array_namespace(u).take_along_axis(u, self.codes[:, None], axis=1)
+        return self.other_classes(own - u)
 
     def other_classes(self, values: Float[Array, "J K"]) -> Float[Array, " m"]:
         """Return the entries of the other classes, flattened."""
-        return jnp.take_along_axis(values, self._others(), axis=1).ravel()
+        xp = array_namespace(values)
+        others = xp.arange(self.n_classes - 1)[None, :]
+        columns = others + (others >= self.codes[:, None])
+        return xp.take_along_axis(values, columns, axis=1).ravel()
 
-    def _others(self) -> Int[Array, "J M"]:
-        others = jnp.arange(self.n_classes - 1)[None, :]
-        return others + (others >= self.codes[:, None])
+    def _by_class(self, values: Float[Array, " m"], own: Any) -> Float[Array, "J K"]:
+        """Return values of the other classes as a matrix, with another value for the own class."""
+        xp = array_namespace(values)
+        classes = xp.arange(self.n_classes)[None, :]
+        columns = xp.clip(classes - (classes > self.codes[:, None]), 0, self.n_classes - 2)
+        rest = xp.take_along_axis(values.reshape(len(self.codes), -1), columns, axis=1)
+        return xp.where(classes == self.codes[:, None], own, rest)
 
     def star(
         self, precision: Float[Array, " m"], shift: Float[Array, " m"]
     ) -> tuple[Float[Array, "J K"], Float[Array, "J K"]]:
         """Return w and ν of each label and class: τ, ν of another class, 1/γ² and 0 of its own."""
-        own = jax.nn.one_hot(self.codes, self.n_classes, dtype=jnp.asarray(precision).dtype)
-        rows = jnp.arange(len(own))[:, None]
-        w = own / self.noise_std**2
-        w = w.at[rows, self._others()].set(precision.reshape(len(own), -1))
-        nu = jnp.zeros_like(own).at[rows, self._others()].set(shift.reshape(len(own), -1))
-        return w, nu
+        return self._by_class(precision, 1 / self.noise_std**2), self._by_class(shift, 0.0)
 
     def label_sites(
         self, precision: Float[Array, " m"], shift: Float[Array, " m"]
@@ -82,13 +86,12 @@ class ClassDifferenceField(Field):
         w, nu = self.star(precision, shift)
         total = w.sum(axis=1, keepdims=True)
         share = w / total
-        identity = jnp.eye(self.n_classes, dtype=w.dtype)[None]
+        identity = array_namespace(w).eye(self.n_classes, dtype=w.dtype)[None]
         between = (1 - identity) * share[:, :, None] * w[:, None, :]
         # Rows of W sum to 0. ``w_y − w_y² / Σ w`` would cancel for small γ; this sum does not.
         pull = share * nu.sum(axis=1, keepdims=True) - nu
         return identity * between.sum(axis=2)[:, :, None] - between, pull
 
-    @eqx.filter_jit
     def condition(self, precision: Float[Array, " m"], shift: Float[Array, " m"]) -> FieldMoments:
         """Return the field given sites at the leads, by a Cholesky factor of order K r.
 
@@ -106,11 +109,13 @@ class ClassDifferenceField(Field):
         FieldMoments
             Mean and variance are those of the leads; white coordinates are those of all classes.
         """
-        factor = jnp.asarray(self.field.factor)
+        xp = array_namespace(precision)
+        factor = xp.asarray(self.field.factor)
         n_classes, r = self.n_classes, factor.shape[1]
         weights, pull = self.label_sites(precision, shift)
-        lower = jnp.linalg.cholesky(precision_of(factor, weights))
-        covariance = jax.scipy.linalg.cho_solve((lower, True), jnp.eye(n_classes * r))
+        lower = xp.linalg.cholesky(precision_of(factor, weights))
+        inverse = solve_lower(lower, xp.eye(n_classes * r))
+        covariance = inverse.T @ inverse
         white_mean = covariance @ (pull.T @ factor).ravel()
         u = factor @ white_mean.reshape(n_classes, r).T
         w, nu = self.star(precision, shift)
@@ -119,9 +124,9 @@ class ClassDifferenceField(Field):
         spread = covariances_at(factor, covariance)
         with_center = (spread * share[:, None, :]).sum(axis=2)  # Cov(u_k, Σ w u / Σ w)
         center_variance = (share * with_center).sum(axis=1, keepdims=True) + 1 / total
-        variances = jnp.diagonal(spread, axis1=1, axis2=2)
-        noise_normalizer = 0.5 * (offset**2 * total - jnp.log(self.noise_std**2 * total)).sum()
-        normalizer = 0.5 * (pull * u).sum() - jnp.log(jnp.diagonal(lower)).sum()
+        variances = xp.diagonal(spread, axis1=1, axis2=2)
+        noise_normalizer = 0.5 * (offset**2 * total - xp.log(self.noise_std**2 * total)).sum()
+        normalizer = 0.5 * (pull * u).sum() - xp.log(xp.diagonal(lower)).sum()
         return FieldMoments(
             mean=self.other_classes((share * u).sum(axis=1, keepdims=True) + offset - u),
             variance=self.other_classes(center_variance + variances - 2 * with_center),
@@ -135,15 +140,18 @@ def precision_of(
     factor: Float[Array, "J r"], weights: Float[Array, "J K K"]
 ) -> Float[Array, "n n"]:
     """Return ``I + Σ_j W_j ⊗ F_jᵀ F_j`` with symmetric W_j: a posterior precision of K classes."""
-    n_classes, r = weights.shape[1], factor.shape[1]
+    xp, (n_classes, r) = array_namespace(weights), (weights.shape[1], factor.shape[1])
     above, right = np.triu_indices(n_classes)
-    upper = jax.lax.map(
-        lambda column: factor.T @ (column[:, None] * factor), weights[:, above, right].T
+    upper = mapped(
+        lambda column: factor.T @ (column[:, None] * factor),
+        weights[:, above, right].T,
+        together=False,
     )
-    blocks = jnp.zeros((n_classes, n_classes, r, r), factor.dtype)
-    blocks = blocks.at[right, above].set(upper).at[above, right].set(upper)  # symmetric blocks
+    pair = np.zeros((n_classes, n_classes), dtype=int)  # symmetric blocks
+    pair[above, right] = pair[right, above] = np.arange(len(above))
+    blocks = upper[pair]
     together = blocks.transpose(0, 2, 1, 3).reshape(n_classes * r, n_classes * r)
-    return jnp.eye(n_classes * r) + together
+    return xp.eye(n_classes * r) + together
 
 
 def covariances_at(
@@ -152,8 +160,10 @@ def covariances_at(
     """Return the covariance of the K fields at each labelled node, from that of the coordinates."""
     r = factor.shape[1]
     n_classes = len(covariance) // r
-    columns = jax.lax.map(  # F Σ_k·, one class with all others
+    xp = array_namespace(covariance)
+    columns = mapped(  # F Σ_k·, one class with all others
         lambda rows: ((factor @ rows).reshape(-1, n_classes, r) * factor[:, None, :]).sum(axis=2),
-        jnp.asarray(covariance).reshape(n_classes, r, n_classes * r),
+        xp.asarray(covariance).reshape(n_classes, r, n_classes * r),
+        together=False,
     )
-    return jnp.swapaxes(columns, 0, 1)
+    return xp.swapaxes(columns, 0, 1)

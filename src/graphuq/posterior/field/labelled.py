@@ -49,15 +49,15 @@ class LabelledField(Field):
 
         @property
         def coefficient_map(self) -> Float[Array, "L r"]:
-            """H."""
+            """Map H of the coordinates to coefficients."""
 
         @property
         def mode_variance(self) -> Float[Array, " L"]:
-            """D."""
+            """Variances d of the modes beyond the tail."""
 
         @property
         def tail_std(self) -> float:
-            """s̄."""
+            """Standard deviation s̄ of the tail."""
 
     def without_weights(
         self, values: Float[np.ndarray, "j *K"], at: np.ndarray

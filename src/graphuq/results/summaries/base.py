@@ -11,7 +11,7 @@ from jaxtyping import Float
 from graphuq.posterior.field import ClassField, LabelledField
 from graphuq.results.uncertainty import class_probabilities, probability_errors
 from graphuq.spectrum import ProductBasis
-from graphuq.utils.with_jax import jax
+from graphuq.utils.arrays import mapped
 
 BLOCK_ELEMENTS = (
     1_000_000  # rows × draws of one block of a thread, whose arrays then fit the CPU cache
@@ -92,7 +92,7 @@ def conditional_moments(
         mean = loadings @ np.asarray(one.seen(white)).T
     known, at = nodes_read_from_draws(one, rows)
     if len(known):
-        u = np.asarray(jax.vmap(field.at_labelled)(white))  # (S, J) or (S, J, K)
+        u = mapped(field.at_labelled, white)  # (S, J) or (S, J, K)
         mean[known] = np.swapaxes(u[:, at], 0, 1)
         std[known] = 0.0
     if rows.mean is not None:

@@ -2,11 +2,10 @@
 
 from functools import singledispatch
 from types import ModuleType
-from typing import Any
 
 import numpy as np
 from jaxtyping import Float
-from scipy.special import ndtri
+from scipy.special import expit, ndtri
 
 from graphuq.inference import GaussianApproximation, GaussianMixture, Point
 from graphuq.inference.draws import Draws
@@ -16,9 +15,10 @@ from graphuq.results.summaries import binary, multiclass
 from graphuq.results.summaries.base import BLOCK_ELEMENTS, Link, Rows, conditional_moments, slices
 from graphuq.results.summaries.mixtures import mixture_interval
 from graphuq.results.summaries.random_label import class_shares
-from graphuq.utils.with_jax import eqx, jax, jnp
+from graphuq.utils.arrays import double_precision
 
 QUANTILE_DRAWS = 2_000  # largest number of evenly spaced draws for credible intervals
+QUADRATURE_ELEMENTS = 2**16  # integrals of one block; each may need 64 values of u
 
 
 def module_for(field: LabelledField | ClassField) -> ModuleType:
@@ -34,7 +34,7 @@ def latent_draws(
     Each row is a sample of its node's marginal distribution.
     """
     white = draws.white.reshape(-1, draws.white.shape[-1]).astype(np.float64)
-    with jax.enable_x64(True):
+    with double_precision():
         mean, std = conditional_moments(field, white, rows)
     noise = np.random.default_rng(seed).normal(size=mean.shape)
     completed: Float[np.ndarray, "B S *K"] = mean + _deviations(std, draws.units, mean.ndim) * noise
@@ -51,7 +51,7 @@ def class_probability_draws(
     """
     if field.n_fields == 1:
         white = draws.white.reshape(-1, draws.white.shape[-1]).astype(np.float64)
-        with jax.enable_x64(True):
+        with double_precision():
             mean, std = conditional_moments(field, white, rows)
         units = None if draws.tail_std is None else draws.units[:, 0]
         label = binary.expected_label(mean, std, link, units)
@@ -81,7 +81,7 @@ def soft_label_mean(
         return soft_labels(likelihood, found.latent_mean, found.latent_std)
     white = answer.white.reshape(-1, answer.white.shape[-1]).astype(np.float64)
     out = np.empty(len(rows.scale))
-    with jax.enable_x64(True):
+    with double_precision():
         for part in slices(len(out), BLOCK_ELEMENTS // len(white)):
             mean, std = conditional_moments(field, white, rows[part])
             spread = _deviations(std, answer.units, 2)
@@ -99,17 +99,17 @@ def soft_labels(
     The probabilities of both labels add up to the same constant for all u.
     """
     # A deviation of zero becomes one that is negligible beside any mean but zero.
-    variance = np.broadcast_to(np.maximum(std, 1e-150) ** 2, mean.shape)
-    with jax.enable_x64(True):
-        share = _share_of_plus(likelihood, mean.ravel(), variance.ravel())
-        return np.asarray(share).reshape(mean.shape)
-
-
-@eqx.filter_jit
-def _share_of_plus(likelihood: Likelihood, mean: Any, variance: Any) -> Any:
-    label = jnp.ones_like(mean)
-    plus, minus = (likelihood.log_partition(mean, variance, y) for y in (label, -label))
-    return jax.nn.sigmoid(plus - minus)
+    variance = np.broadcast_to(np.maximum(std, 1e-150) ** 2, mean.shape).ravel()
+    flat, share = mean.ravel(), np.empty(mean.size)
+    with double_precision():
+        for part in slices(len(flat), QUADRATURE_ELEMENTS):
+            label = np.ones(len(flat[part]))
+            plus, minus = (
+                np.asarray(likelihood.log_partition(flat[part], variance[part], y))
+                for y in (label, -label)
+            )
+            share[part] = expit(plus - minus)
+    return share.reshape(mean.shape)
 
 
 def _deviations(
@@ -169,7 +169,7 @@ def _(
     scores = scores.reshape(1, -1, *[1] * len(classes))
     out = np.empty((len(rows.scale), *classes, 2))
     n_numbers = len(white) * int(np.prod(classes))
-    with jax.enable_x64(True):
+    with double_precision():
         for part in slices(len(out), BLOCK_ELEMENTS // n_numbers):
             mean, std = conditional_moments(field, white, rows[part])
             completed = mean + _deviations(std, units, mean.ndim) * scores

@@ -28,8 +28,7 @@ from graphuq.results.summaries.base import (
 )
 from graphuq.results.summaries.mixtures import mixture_summaries
 from graphuq.results.summaries.random_label import random_label_shares
-from graphuq.utils.arrays import parallel_map
-from graphuq.utils.with_jax import jax
+from graphuq.utils.arrays import mapped, parallel_map
 
 MANY_NUMBERS = 1_000_000_000  # nodes × draws × classes above which draws are thinned
 ROWS_IN_CACHE = 16  # rows whose fields in all draws fit the CPU cache
@@ -131,7 +130,7 @@ def _at_rows(
     parallel_map(average, slices(len(rows.scale), 4 * BLOCK_ELEMENTS // (n_draws * n_classes)))
     if len(known):
         white = averages.used.reshape(n_draws, -1)
-        u = np.asarray(jax.vmap(averages.field.at_labelled)(white))[:, at]
+        u = mapped(averages.field.at_labelled, white)[:, at]
         out[:, known] = averages.at_labelled(u.transpose(1, 2, 0), only_errors)
     return out
 
