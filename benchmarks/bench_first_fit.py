@@ -27,8 +27,6 @@ from importlib import import_module
 import numpy as np
 
 PARTS = {
-    "JAX": "jax",
-    "Equinox": "equinox",
     "numba": "numba",
     "graphuq": "graphuq.classifier.fitting",
 }

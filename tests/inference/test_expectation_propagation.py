@@ -189,12 +189,13 @@ def test_log_partition_against_quadrature(likelihood):
     np.testing.assert_allclose(default, truth, atol=1e-4 if likelihood.has_gradient else 0.1)
 
 
-@pytest.mark.slow_after(3)
+@pytest.mark.slow_after(4)
 @pytest.mark.parametrize(
     "likelihood",
     [
         gq.likelihoods.Probit(0.4),
         gq.likelihoods.Probit(1e-3),
+        gq.likelihoods.GaussianNoise(0.5),
         gq.likelihoods.LevelSet(0.8),
         gq.likelihoods.AtomicNoise(0.7, 0.9),
         gq.likelihoods.NoiseFree(),

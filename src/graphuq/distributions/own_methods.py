@@ -18,7 +18,10 @@ UNTRACED = {  # errors of JAX
     "TracerArrayConversionError",
     "TracerIntegerConversionError",
 }
-LOG_PROB = "define log_prob(u, y) -> one real number a label, with jax.numpy, without if on u"
+LOG_PROB = (
+    "define log_prob(u, y) -> one real number a label, with jax.numpy or array_namespace, "
+    "without if on u"
+)
 LOG_VARIANCES = "define log_variances(eigenvalues) -> one real number each, with array_namespace"
 
 

@@ -25,8 +25,8 @@ def laplace_evidence(
     The gradients are those in the covariance, and by name in numbers of the likelihood.
     """
     with jax.enable_x64(True):
-        parts = with_dtype((covariance, likelihood, labels), jnp.float64)
-        value, (by_covariance, by_likelihood), left = _laplace(parts[0], parts[1], parts[2], tolerance)
+        prior, own, given = with_dtype((covariance, likelihood, labels), jnp.float64)
+        value, (by_covariance, by_likelihood), left = _laplace(prior, own, given, tolerance)
     numbers = {name: float(x) for name, x in vars(by_likelihood).items() if eqx.is_array(x)}
     found = float(value) if float(left) <= MAX_RESIDUAL else math.nan
     return found, (np.asarray(by_covariance), numbers)

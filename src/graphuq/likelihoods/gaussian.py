@@ -3,10 +3,12 @@
 import math
 from typing import ClassVar
 
+import numpy as np
 from jaxtyping import Float
+from scipy.special import ndtr
 
 from graphuq.distributions import Hyperparameter, check_range, parameter
-from graphuq.likelihoods.base import Likelihood
+from graphuq.likelihoods.base import Likelihood, PerLabel, Tilted
 from graphuq.utils.arrays import Array, array_namespace
 
 
@@ -39,6 +41,23 @@ class GaussianNoise(Likelihood):
     ) -> Float[Array, " J"]:
         """Return ``log N(y; mean, γ² + variance)``."""
         return _log_normal(y - mean, self.noise_std**2 + variance)
+
+    def tilt(self, mean: PerLabel, variance: PerLabel, y: PerLabel) -> Tilted:
+        """Return `log_partition` and its derivatives in closed form."""
+        total = self.noise_std**2 + variance
+        return Tilted(_log_normal(y - mean, total), (y - mean) / total, -1 / total)
+
+    def tilted_label_mean(self, mean: PerLabel, variance: PerLabel, y: PerLabel) -> PerLabel:
+        """Return ``E sign(u)`` of the Gaussian that is proportional to likelihood × Gaussian."""
+        precision = 1 / variance + 1 / self.noise_std**2
+        given = (mean / variance + y / self.noise_std**2) / precision
+        label_mean: PerLabel = 2 * ndtr(given * np.sqrt(precision)) - 1
+        return label_mean
+
+    def tilted_slopes(self, mean: PerLabel, variance: PerLabel, y: PerLabel) -> dict[str, float]:
+        """Return the derivative in γ; Z solves the heat equation ``∂Z/∂γ² = Z''/2``."""
+        _, first, second = self.tilt(mean, variance, y)
+        return {"noise_std": float(self.noise_std * (second + first**2).sum())}
 
 
 def _log_normal(x: Float[Array, " J"], variance: float | Array) -> Float[Array, " J"]:

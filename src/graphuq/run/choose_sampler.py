@@ -25,6 +25,7 @@ from graphuq.inference.near_classes import are_many
 from graphuq.posterior.posterior import Posterior
 from graphuq.posterior.target import can_be_referred, log_likelihoods
 from graphuq.results.approximation_error import acceptance_of_gaussian
+from graphuq.utils.extras import has_extra
 
 MAX_NOISY_LABELS = 1_000  # labels of a probit up to which exact Hamiltonian trajectories pay
 MAX_GIBBS_LABELS = 1_000  # labels up to which sweeps over all of them pay
@@ -186,6 +187,17 @@ RULES = (
         "bench_automatic.py, columns level set and atomic noise, 10 to 551 labels",
     ),
     # Probit of two classes, its noise sampled with the field.
+    Rule(
+        lambda case: (
+            not has_extra("jax")
+            and case.is_binary_probit
+            and case.n_labels <= MAX_NOISY_LABELS
+            and not case.accepts(MIN_PROBIT_ACCEPTANCE)
+            and CollapsedGibbs().refusal(case.posterior) is None
+        ),
+        CollapsedGibbs,
+        "the only sampler of such a posterior that needs no JAX",
+    ),
     Rule(
         lambda case: (
             case.is_binary_probit
