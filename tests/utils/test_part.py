@@ -6,7 +6,8 @@ import pickle
 import numpy as np
 import pytest
 
-from graphuq.utils.part import Part, part_field, unchecked
+from graphuq.utils import part as parts
+from graphuq.utils.part import Part, follow_classes, part_field, unchecked
 from graphuq.utils.with_jax import eqx, jax, jnp
 
 
@@ -81,6 +82,24 @@ def test_jax_sees_numbers_as_children_and_static_fields_as_structure():
         ".std",
         ".values",
     ]
+
+
+def test_each_class_is_followed_once(monkeypatch):
+    class Other(Base):
+        pass
+
+    class Both(Derived, Other):
+        pass
+
+    monkeypatch.setattr(parts, "_followers", [])
+    found = []
+    follow_classes(found.append)
+    assert found.count(Both) == found.count(Other) == found.count(Derived) == 1
+
+    class Last(Both):
+        pass
+
+    assert found.count(Last) == 1
 
 
 def test_a_class_defined_later_is_compiled_and_differentiated():

@@ -336,9 +336,11 @@ def _log_probs(
         from graphuq.results import compiled
 
         return compiled.log_probs(likelihood, u, labels, values)
+    n_draws = len(u)
+    flat = u.reshape(-1, *u.shape[2:])
     with double_precision():
-        found = [[np.asarray(likelihood.log_prob(own, y)) for y in labels] for own in u]
-    return np.array(found)
+        found = [np.asarray(likelihood.log_prob(flat, np.tile(y, n_draws))) for y in labels]
+    return np.stack([logs.reshape(n_draws, -1) for logs in found], axis=1)
 
 
 def _log_partitions(

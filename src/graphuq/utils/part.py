@@ -121,11 +121,13 @@ def made(kind: type[Kind], values: Mapping[str, Any]) -> Kind:
 
 def follow_classes(follow: Callable[[type[Part]], None]) -> None:
     """Call a function with each class of parts: those that exist now, and all later ones."""
-    waiting = [Part]
+    waiting, known = [Part], set[type[Part]]()
     while waiting:
-        for kind in waiting.pop().__subclasses__():
-            waiting.append(kind)
-            follow(kind)
+        new = set(waiting.pop().__subclasses__()) - known  # a class may have two bases
+        known |= new
+        waiting += new
+    for kind in known:
+        follow(kind)
     _followers.append(follow)
 
 
