@@ -25,14 +25,13 @@ pytestmark = [
     pytest.mark.usefixtures("unchecked_types"),
     pytest.mark.filterwarnings("ignore::RuntimeWarning"),  # of scikit-learn, which adds up NaN
     pytest.mark.filterwarnings("ignore::graphuq.errors.DisconnectedGraphWarning"),
-    pytest.mark.filterwarnings("ignore:A JAX array is being set as static:UserWarning"),
     pytest.mark.filterwarnings("ignore:X has feature names:UserWarning"),
 ]
 
 KINDS = (Prior, Likelihood, Sampler, Approximation, Model)
 PARTS = {  # of the library: other tests define parts of their own, which need not check numbers
     name: part
-    for name, part in _callables(KINDS, "part")[0].items()
+    for name, part in _callables(KINDS, "part", " ".join(gq.inference.WITH_JAX))[0].items()
     if name != "Mixture" and part.__module__.startswith("graphuq.")
 }
 NEVER = {

@@ -14,6 +14,8 @@ import scipy.special
 from scipy.linalg import solve_triangular
 from threadpoolctl import ThreadpoolController
 
+from graphuq.utils.extras import has_extra
+
 
 class _OfAnyLibrary(type):
     """Class of the class `Array`, whose instances have other classes of their own."""
@@ -160,7 +162,8 @@ def has_accelerator() -> bool:
 
     JAX is imported only where it has a plugin for such a device, as ``graphuq[gpu]`` installs it.
     """
-    if "jax" not in sys.modules and find_spec("jax_plugins") is None:
+    has_plugin = "jax" in sys.modules or find_spec("jax_plugins") is not None
+    if not (has_plugin and has_extra("jax")):
         return False
     from graphuq.utils.with_jax import jax
 
