@@ -8,7 +8,7 @@ from jaxtyping import Float
 from graphuq.errors import require
 from graphuq.likelihoods.base import Likelihood
 from graphuq.likelihoods.multiclass import codes
-from graphuq.utils.arrays import Array, array_namespace
+from graphuq.utils.arrays import Array, array_namespace, is_of_jax
 from graphuq.utils.checks import describe
 from graphuq.utils.part import part_field
 
@@ -18,7 +18,7 @@ REMEDY = "give a K × K matrix of numbers, a row for each true class and a colum
 
 def _matrix(value: Any) -> Any:
     """Return a matrix in double; one of JAX, or its shape alone, stays as it is."""
-    if hasattr(value, "dtype") and not isinstance(value, np.ndarray):
+    if is_of_jax(value):
         return value
     try:
         return np.asarray(value, dtype=np.float64)

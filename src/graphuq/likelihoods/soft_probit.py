@@ -9,7 +9,13 @@ from graphuq.distributions import Hyperparameter, check_range, is_learnt, parame
 from graphuq.errors import require
 from graphuq.likelihoods.base import Likelihood, PerLabel, Tilted
 from graphuq.likelihoods.multiclass import log_probit_probability
-from graphuq.utils.arrays import Array, array_namespace, mapped, special_functions
+from graphuq.utils.arrays import (
+    Array,
+    array_namespace,
+    is_of_jax,
+    mapped,
+    special_functions,
+)
 from graphuq.utils.checks import describe
 from graphuq.utils.part import part_field
 from graphuq.utils.special_functions import (
@@ -24,7 +30,7 @@ REMEDY = "give a matrix of numbers: a row for each labelled node, a column for e
 
 def _matrix(values: Any) -> Any:
     """Return probabilities as an array in double; those of JAX, or shapes, stay as they are."""
-    if values is None or (hasattr(values, "dtype") and not isinstance(values, np.ndarray)):
+    if values is None or is_of_jax(values):
         return values
     try:
         array = np.asarray(values)

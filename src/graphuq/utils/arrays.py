@@ -17,11 +17,19 @@ from threadpoolctl import ThreadpoolController
 from graphuq.utils.extras import has_extra
 
 
+def is_of_jax(value: object) -> bool:
+    """Return whether a value is an array of JAX, or the shape and type alone of one."""
+    jax = sys.modules.get("jax")
+    if jax is None or not hasattr(jax, "ShapeDtypeStruct"):  # JAX itself is being imported
+        return False
+    return isinstance(value, jax.Array | jax.ShapeDtypeStruct)
+
+
 class _OfAnyLibrary(type):
     """Class of the class `Array`, whose instances have other classes of their own."""
 
     def __instancecheck__(cls, value: object) -> bool:
-        return isinstance(value, np.ndarray) or _is_of_jax(value)
+        return isinstance(value, np.ndarray) or is_of_jax(value)
 
 
 if TYPE_CHECKING:
@@ -38,7 +46,7 @@ _IMPORTED_BY = os.getpid()
 
 def array_namespace(values: Array) -> Any:
     """Return JAX's NumPy for an array of JAX, else NumPy."""
-    if _is_of_jax(values):
+    if is_of_jax(values):
         import jax.numpy
 
         return jax.numpy
@@ -47,7 +55,7 @@ def array_namespace(values: Array) -> Any:
 
 def special_functions(values: Array) -> Any:
     """Return JAX's special functions for an array of JAX, else those of SciPy."""
-    if _is_of_jax(values):
+    if is_of_jax(values):
         import jax.scipy.special
 
         return jax.scipy.special
@@ -56,7 +64,7 @@ def special_functions(values: Array) -> Any:
 
 def without_gradient(values: Array) -> Any:
     """Return the values as constants of derivatives."""
-    if not _is_of_jax(values):
+    if not is_of_jax(values):
         return values
     import jax.lax
 
@@ -75,7 +83,7 @@ def mapped(function: Callable[..., Any], *arrays: Array, together: bool = True) 
         Whether JAX computes all entries at once, which is faster and needs n times the memory.
         NumPy computes one after the other.
     """
-    if not any(map(_is_of_jax, arrays)):
+    if not any(map(is_of_jax, arrays)):
         return np.stack([np.asarray(function(*entries)) for entries in zip(*arrays, strict=True)])
     import jax
 
@@ -95,7 +103,7 @@ def double_precision() -> Any:
 
 def solve_lower(lower: Array, right: Array) -> Any:
     """Solve a linear system with a lower triangular matrix."""
-    if not (_is_of_jax(lower) or _is_of_jax(right)):
+    if not (is_of_jax(lower) or is_of_jax(right)):
         return solve_triangular(lower, right, lower=True, check_finite=False)
     import jax.scipy.linalg
 
@@ -145,11 +153,6 @@ def njit_cached(function: Callable[..., Any]) -> Any:
         return njit(cache=True, **options)(function)
     except RuntimeError:  # no cache folder, beside the file or in the home folder, is writable
         return njit(**options)(function)
-
-
-def _is_of_jax(value: object) -> bool:
-    kind = getattr(sys.modules.get("jax"), "Array", None)  # None while JAX itself is imported
-    return kind is not None and isinstance(value, kind)
 
 
 @cache
