@@ -243,7 +243,7 @@ class GraphClassifier(
             If X is None, and a graph of another library has features of its nodes.
         """
         with paused_collection():
-            from graphuq.classifier.fitting import fit_classifier  # imports JAX
+            from graphuq.classifier.fitting import fit_classifier  # imports Numba
 
         if self.store is None:
             fit_classifier(self, X, y, sample_weight)
