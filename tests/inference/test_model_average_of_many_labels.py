@@ -273,7 +273,7 @@ def test_the_default_averages_with_150_labels_and_not_beyond_the_limit(monkeypat
 
 
 def test_a_component_is_not_left_out_because_its_first_sweeps_start_far_away():
-    """Of many classes, sites of a weak field are no start for a strong one."""
+    """Sites of a weak field of many classes are no start for a strong one."""
     rng, n_classes = np.random.default_rng(0), 20
     classes = np.repeat(np.arange(n_classes), 12)
     features = 1.5 * rng.normal(size=(n_classes, 4))[classes]
