@@ -1,6 +1,6 @@
 """The fit of a classifier: graph, spectrum, posterior, inference.
 
-This module imports JAX and all methods, `graphuq.classifier.classifier` does not. So a classifier
+This module imports all methods, `graphuq.classifier.classifier` does not. So a classifier
 can be made, cloned and searched over before they are loaded.
 """
 
