@@ -7,6 +7,7 @@ from scipy import sparse
 
 import graphuq as gq
 from graphuq.cli.app import run
+from graphuq.external.h5ad import read_h5ad
 
 REASON = "pip install graphuq[anndata], to read .h5ad files"
 FAST = ["--inference", "expectation-propagation", "--quiet"]
@@ -38,7 +39,7 @@ def test_cells_are_classified_and_written_back(more, h5ad, tmp_path):
     columns = ["--label-column", "few", "--truth-column", "truth", "--positive", "four"]
     assert run(["classify", str(h5ad), *columns, "-o", str(out), *FAST, *more]) == 0
     table = pd.read_csv(out / "predictions.csv", index_col="id")
-    written = gq.external.h5ad.read_h5ad(out / "cells.h5ad")
+    written = read_h5ad(out / "cells.h5ad")
     assert written.obs_names.tolist() == table.index.tolist()
     labels = written.obs["gq_label"].astype(str)
     assert (labels.to_numpy() == table["label"].to_numpy()).all()
@@ -48,6 +49,17 @@ def test_cells_are_classified_and_written_back(more, h5ad, tmp_path):
     assert (best == labels.to_numpy()).all()
     assert written.uns["gq"]["n_labelled"] == 8
     assert written.obs["gq_given"].notna().sum() == 8
+
+
+@pytest.mark.filterwarnings("default")
+def test_places_that_are_not_used_are_named(h5ad, tmp_path, capsys):
+    cells = read_h5ad(h5ad)
+    cells.obsm["spatial"] = DIGITS.data[:, :2]
+    cells.write_h5ad(h5ad)
+    columns = ["--label-column", "few", "-o", str(tmp_path / "out")]
+    assert run(["classify", str(h5ad), *columns, *FAST]) == 0
+    message = " ".join(capsys.readouterr().err.split())
+    assert "obsm['spatial']: graphuq classify does not use places of cells" in message
 
 
 @pytest.mark.slow
@@ -73,7 +85,7 @@ def test_types_from_a_second_file(h5ad, tmp_path):
     frame.to_csv(labels, index=False)
     out = ["-o", str(tmp_path / "out")]
     assert run(["classify", str(h5ad), "--labels", str(labels), *out, *FAST]) == 0
-    written = gq.external.h5ad.read_h5ad(tmp_path / "out" / "cells.h5ad")
+    written = read_h5ad(tmp_path / "out" / "cells.h5ad")
     assert (written.obs["gq_given"].to_numpy()[:8] == NAMES[:8]).all()
     assert written.obs["gq_label"].astype(str).to_numpy()[0] == NAMES[0]
 

@@ -20,6 +20,7 @@ from graphuq.external.scanpy.cells import (
     known_types,
     representation,
 )
+from graphuq.external.scanpy.places import warn_of_unused_places
 
 KEY = "gq"
 GRAPH_OPTIONS = ("scaling", "pca", "n_neighbors", "weights", "metric")
@@ -73,6 +74,7 @@ def read_cells(
         "give one of the two",
     )
     adata = read_h5ad(path)
+    warn_of_unused_places(adata, "graphuq classify")
     ids = np.asarray(adata.obs_names, dtype=str)
     check_ids(ids, "obs_names")
     columns = {}

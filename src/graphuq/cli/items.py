@@ -18,6 +18,7 @@ from graphuq.cli.tables import Table, check_ids, read_table
 from graphuq.errors import InvalidInput, require
 from graphuq.external.h5ad import read_h5ad
 from graphuq.external.scanpy.cells import cell_graph, has_neighbors
+from graphuq.external.scanpy.places import warn_of_unused_places
 from graphuq.graphs.features import check_features
 from graphuq.labelling.items import (
     PICTURES,
@@ -246,6 +247,7 @@ def _numbers(table: Table) -> TableItems:
 def _read_anndata(file: Path, columns: Columns) -> Source:
     """Return cells: their graph or components, and their annotations as items."""
     data = read_h5ad(file)
+    warn_of_unused_places(data, "graphuq label")
     _refuse(columns, f"'{file.name}'", "text", "image", "id")
     annotations = data.obs
     if columns.label is not None:

@@ -18,6 +18,33 @@ ATTRIBUTES = "spatialdata_attrs"  # entry of ``uns`` that names the column of re
 N_PLACES = 10  # neighbours of a cell in its slide
 
 
+def warn_of_unused_places(adata: Any, by: str) -> None:
+    """Warn that the places of cells in an object are not used, where these are stored.
+
+    Parameters
+    ----------
+    adata : anndata.AnnData
+    by : str
+        What does not use them.
+
+    Warns
+    -----
+    GraphuqWarning
+        If ``obsp`` or ``obsm`` has places under their usual names.
+    """
+    found = [
+        f"{part}['{key}']"
+        for key, part in ((CONNECTIVITIES, "obsp"), (PLACES, "obsm"))
+        if key in getattr(adata, part)
+    ]
+    if found:
+        warn_user(
+            f"{' and '.join(found)}: {by} does not use places of cells; "
+            "graphuq.external.scanpy.label_cells does",
+            GraphuqWarning,
+        )
+
+
 def space_graph(adata: Any, spatial_key: str | None, library_key: str | None) -> Graph | None:
     """Return the graph of the places of cells, without edges between slides, or None.
 
