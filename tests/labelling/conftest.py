@@ -2,7 +2,10 @@
 
 import pytest
 
-from graphuq.labelling.items import TextItems
+import graphuq as gq
+from graphuq.labelling.items import TableItems, TextItems, items_of
+from graphuq.labelling.model import Model
+from graphuq.labelling.session import Session
 from graphuq.labelling.store import LabelStore
 
 
@@ -16,6 +19,31 @@ def store(tmp_path, items):
     opened = LabelStore(tmp_path / "labels.jsonl", items)
     yield opened
     opened.close()
+
+
+@pytest.fixture(scope="module")
+def moons():
+    return gq.datasets.two_moons(60, n_features=2, noise_std=0.05)
+
+
+@pytest.fixture
+def open_session(moons, tmp_path):
+    """Return a function that opens the same session again and again."""
+    opened = []
+
+    def open_(**arguments):
+        items = items_of(None, moons.features)
+        assert isinstance(items, TableItems)
+        model = Model(moons.features, arguments.pop("classifier", None))
+        store = LabelStore(tmp_path / "labels.jsonl", items)
+        session = Session(items, model, store, **arguments).start()
+        opened.append(session)
+        session.wait_until_current()
+        return session
+
+    yield open_
+    for session in opened:
+        session.close()
 
 
 @pytest.fixture

@@ -3,38 +3,12 @@
 import numpy as np
 import pytest
 
-import graphuq as gq
 from graphuq.errors import InvalidInput
 from graphuq.labelling.items import items_of
-from graphuq.labelling.model import Model
 from graphuq.labelling.people import Accuracies, agreement_of, readings_table
-from graphuq.labelling.session import Session
 from graphuq.labelling.store import LabelStore
 
 NAMES = np.array(["left", "right"])
-
-
-@pytest.fixture(scope="module")
-def moons():
-    return gq.datasets.two_moons(60, n_features=2, noise_std=0.05)
-
-
-@pytest.fixture
-def open_session(moons, tmp_path):
-    """Return a function that opens the same session again and again."""
-    opened = []
-
-    def open_(**arguments):
-        items = items_of(None, moons.features)
-        store = LabelStore(tmp_path / "labels.jsonl", items)
-        session = Session(items, Model(moons.features), store, **arguments).start()
-        opened.append(session)
-        session.wait_until_current()
-        return session
-
-    yield open_
-    for session in opened:
-        session.close()
 
 
 def read(session, user, truth, n):

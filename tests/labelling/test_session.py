@@ -11,38 +11,10 @@ from graphuq.errors import InvalidInput
 from graphuq.labelling import session as module
 from graphuq.labelling import turns
 from graphuq.labelling.finding import Finder
-from graphuq.labelling.items import TableItems, items_of
-from graphuq.labelling.model import Model
-from graphuq.labelling.session import Session
 from graphuq.labelling.similarity import Similarity
 from graphuq.labelling.store import LabelStore
 
 NAMES = np.array(["left", "right"])
-
-
-@pytest.fixture(scope="module")
-def moons():
-    return gq.datasets.two_moons(60, n_features=2, noise_std=0.05)
-
-
-@pytest.fixture
-def open_session(moons, tmp_path):
-    """Return a function that opens the same session again and again."""
-    opened = []
-
-    def open_(**arguments):
-        items = items_of(None, moons.features)
-        assert isinstance(items, TableItems)
-        model = Model(moons.features, arguments.pop("classifier", None))
-        store = LabelStore(tmp_path / "labels.jsonl", items)
-        session = Session(items, model, store, **arguments).start()
-        opened.append(session)
-        session.wait_until_current()
-        return session
-
-    yield open_
-    for session in opened:
-        session.close()
 
 
 def test_first_items_are_central_and_different(moons):
