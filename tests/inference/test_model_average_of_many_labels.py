@@ -1,6 +1,7 @@
 """Averages over models with more than 100 labels: against all components, and exact draws."""
 
 import dataclasses
+import types
 
 import numpy as np
 import pytest
@@ -17,7 +18,12 @@ from graphuq.inference import (
     nested_sites,
 )
 from graphuq.inference.draws import Draws
-from graphuq.inference.model_average import component_gaussians, components, likeliest_component
+from graphuq.inference.model_average import (
+    component_gaussians,
+    components,
+    likeliest_component,
+)
+from graphuq.inference.model_average import likely_components as likely
 from graphuq.inference.model_average.component_gaussians import ComponentGaussians
 from graphuq.inference.model_average.components import Components
 from graphuq.inference.model_average.likely_components import (
@@ -307,3 +313,20 @@ def test_the_likeliest_component_of_a_block_is_kept_while_more_labels_may_bring_
     np.testing.assert_array_equal(kept, [0, 1, 3])  # one within 7, and the best of a block in 13
     np.testing.assert_array_equal(_left(logs, blocks, 7.0, 8.0), [0, 1, 3, 4])
     np.testing.assert_array_equal(_left(logs, blocks, 7.0, 0.0), [0, 1])
+
+
+def test_sweeps_start_from_the_own_block_then_from_earlier_labels_then_from_another_block(
+    monkeypatch,
+):
+    starts = []
+
+    def fitted(some, m, tolerance, start, bar):
+        starts.append(start)
+        sites = types.SimpleNamespace(converged=True, log_evidence=float(-m), number=m)
+        return sites
+
+    monkeypatch.setattr(likely, "_in_reach", fitted)
+    given = Components.of(posterior(3))
+    blocks, earlier = np.array(["a", "a", "b", "c"]), [None, None, "earlier", None]
+    sites, _ = _fitted(given, earlier, blocks, np.arange(4), 1e-3, 0.0)
+    assert starts == [None, sites[0], "earlier", sites[0]]

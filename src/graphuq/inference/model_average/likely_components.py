@@ -34,8 +34,8 @@ N_FIRST = 60  # labels that are compared next
 BEHIND = 7.0  # log weight behind the largest, from which a component is left out
 OF_BLOCK = 3.0  # the same behind the largest of a block that is behind others
 FAR_BEHIND = 10.0  # the same, given N_CHECKED labels
-N_TRIED, SLACK = 3, 2.0  # sweeps, and what more of them may add to the evidence, in nats, beyond
-# what the last few added
+N_TRIED = 3  # sweeps at a time, until the gain of those to come can be judged
+SLACK = 2.0  # nats that these may add to the evidence beside twice what the last ones added
 KEPT = "_screened"  # name under which a posterior keeps what was found
 ENOUGH_LABELS = 480  # labels that tell the likeliest component
 ENOUGH_OF_MANY = 240  # the same for many classes, each of which tells the range again
@@ -239,7 +239,10 @@ def _fitted(
     logs = np.full(len(order), -np.inf)
     for m in order.tolist():
         own = np.where(blocks == blocks[m], logs, -np.inf)
-        start = sites[own.argmax()] or earlier[m] or sites[logs.argmax()]
+        if np.isfinite(own).any():
+            start = sites[own.argmax()]
+        else:
+            start = sites[logs.argmax()] if earlier[m] is None else earlier[m]
         least = logs.max() - BEHIND
         bar = min(least, max(own.max() - OF_BLOCK, least - reach))
         found = _in_reach(some, m, tolerance, start, bar)
