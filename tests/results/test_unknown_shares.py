@@ -1,9 +1,11 @@
-"""Class shares that labels chosen class by class do not tell, for more than two classes."""
+"""Class shares that labels chosen class by class do not tell, but unlabelled nodes do."""
 
 import numpy as np
 import pytest
 
 import graphuq as gq
+from graphuq.inference import GaussianMixture
+from graphuq.inference.model_average import weigh_shares
 from graphuq.results.summaries import NodeSummaries
 from graphuq.results.unknown_shares import PRIOR_COUNT, label_shares, multiplied, shares_of
 
@@ -92,6 +94,18 @@ def with_few_of_the_largest(unequal):
     return X, y, codes
 
 
+@pytest.fixture(scope="module")
+def of_two():
+    """Return clouds of 400 and 80 points with 12 labels each."""
+    rng = np.random.default_rng(3)
+    codes = np.repeat([0, 1], [400, 80])
+    X = rng.normal(size=(480, 3)) + 2.0 * np.eye(3)[codes]
+    y = np.full(480, -1)
+    for k in range(2):
+        y[rng.choice(np.flatnonzero(codes == k), 12, replace=False)] = k
+    return X, y, codes
+
+
 def log_score(p, codes):
     return -np.log(np.maximum(p[np.arange(len(p)), codes], 1e-5)).mean()
 
@@ -136,7 +150,30 @@ def test_numbers_of_labels_that_someone_chose_are_no_shares(with_few_of_the_larg
     assert scores[0] < scores[1] - 0.1
 
 
-@pytest.mark.parametrize("labels", ["unequal", "with_few_of_the_largest"])
+def test_many_labels_of_two_classes_leave_the_shares_to_unlabelled_nodes(of_two):
+    """Fewer than eight labels of a class weigh fields, and there is no estimate."""
+    X, y, codes = of_two
+    free = y < 0
+    by_class, random = fitted(of_two).result_, fitted(of_two, "random").result_
+    odds = gq.results.estimated_shares(by_class) / label_shares(by_class.posterior)
+    assert label_shares(by_class.posterior) == pytest.approx(0.5)
+    expected = random.probabilities * odds
+    expected /= expected.sum(axis=1, keepdims=True)
+    assert np.abs(by_class.probabilities[free] - expected[free]).max() < 1e-8
+    assert (by_class.probabilities[~free] == random.probabilities[~free]).all()
+    scores = [log_score(r.probabilities[free], codes[free]) for r in (by_class, random)]
+    assert scores[0] < scores[1] - 0.02
+    default = gq.GraphClassifier().fit(X, y).result_
+    assert isinstance(default.answer, GaussianMixture)
+    assert np.abs(default.probabilities - by_class.probabilities).max() < 2e-3
+    few = y.copy()
+    for k in range(2):
+        few[np.flatnonzero(y == k)[7:]] = -1
+    assert gq.results.estimated_shares(fitted((X, few, codes)).result_) is None
+    assert weigh_shares(fitted((X, few, codes)).result_.posterior)
+
+
+@pytest.mark.parametrize("labels", ["unequal", "with_few_of_the_largest", "of_two"])
 def test_new_rows_and_files_have_the_same_shares(labels, request, tmp_path):
     clouds = request.getfixturevalue(labels)
     classifier = fitted(clouds, "by-class")
@@ -156,6 +193,14 @@ def test_sets_of_both_kinds_use_the_shares(unequal):
     for method in ("posterior", "conformal"):
         sets = gq.prediction_sets(classifier.result_, 0.8, method)
         assert sets[np.arange(500), codes][free].mean() > 0.75
+
+
+def test_known_proportions_of_two_classes_take_their_place(of_two):
+    X, y, _ = of_two
+    known = gq.GraphClassifier(class_proportions=[0.8, 0.2]).fit(X, y)
+    assert gq.results.estimated_shares(known.result_) is None
+    share = known.predict(X)[y < 0].mean()
+    assert abs(share - 0.2) < 0.03
 
 
 def test_known_proportions_take_their_place(unequal):

@@ -28,6 +28,7 @@ from graphuq.posterior.posterior import Posterior
 from graphuq.results.class_proportions import class_thresholds, shares_of
 from graphuq.results.label_numbers import with_classes
 from graphuq.results.result import Result
+from graphuq.results.unknown_shares import has_unknown_shares
 from graphuq.run.infer import infer
 from graphuq.spectrum import Basis
 from graphuq.spectrum.node_blocks import NODE_BLOCKS
@@ -117,7 +118,7 @@ def explore(
             named = _named(callback, classifier.classes_)
             inference = dataclasses.replace(inference, on_first_result=named)
         more["progress"] = classifier.progress
-    if shares is not None and posterior.likelihood.is_multiclass:  # label counts decide nothing
+    if shares is not None and has_unknown_shares(posterior):  # label counts decide nothing
         posterior = dataclasses.replace(posterior, label_design="random")
     result = infer(posterior, inference, rng=seed_of(classifier.random_state), **more)
     classifier.result_ = with_classes(result, classifier.classes_)

@@ -13,6 +13,7 @@ from graphuq.inference import (
     ExpectationPropagation,
     GaussianApproximation,
 )
+from graphuq.inference.model_average import keep_earlier
 from graphuq.models import Labels
 from graphuq.models.base import eigenpairs_of
 from graphuq.posterior.posterior import Posterior
@@ -54,8 +55,8 @@ def warm_started(
 ) -> tuple[Posterior, GaussianApproximation | None]:
     """Return the posterior of an update, and the answer from which it starts.
 
-    A weighted set, and one with experts, is made again by its model; another posterior keeps its
-    hyperparameters.
+    A weighted set, and one with experts, is made again by its model, and starts from the components
+    that were likely; another posterior keeps its hyperparameters.
 
     Parameters
     ----------
@@ -74,7 +75,11 @@ def warm_started(
     if posterior.is_weighted or classifier.result_.posterior.experts:
         labels = Labels(posterior.labelled, codes, len(classes), posterior.label_weights)
         basis = _with_all_blocks(classifier, posterior.spectrum)
-        return model_of(classifier.model).posterior(basis, labels), None
+        made = model_of(classifier.model).posterior(basis, labels)
+        before = classifier.result_.posterior
+        if made.is_weighted and np.array_equal(classes, classifier.classes_):
+            keep_earlier(made, before, ~np.isin(before.labelled, rows))
+        return made, None
     answer, known = classifier.result_.answer, classifier.result_.posterior.labelled
     if not isinstance(method, Approximation) or method.unused_arguments(["start"]):
         return posterior, None

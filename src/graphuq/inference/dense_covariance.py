@@ -3,9 +3,11 @@
 from typing import NamedTuple
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Float, Float32, Int
 
 from graphuq.inference.label_leads import LabelLeads, Leads, LeadsAt
+
+ROWS = 1_024  # whose products with all forms are in memory together
 
 
 class DenseCovariance(NamedTuple):
@@ -33,7 +35,7 @@ class DenseCovariance(NamedTuple):
     @property
     def n_numbers(self) -> int:
         """How many numbers `at` needs for a node, about."""
-        return len(self.matrix)
+        return 16 * self.n_classes + 2 * len(self.matrix) // self.n_classes
 
     def mean_of_classes(self) -> Float[np.ndarray, "r r"]:
         """Return the covariance within a class, over all classes."""
@@ -59,7 +61,11 @@ class DenseCovariance(NamedTuple):
 
 
 class DenseFieldsAt:
-    """The methods of `FieldsAt` for the blocks of a matrix, shape (K, K, r, r)."""
+    """The methods of `FieldsAt` for the blocks of a matrix, shape (K, K, r, r).
+
+    Forms of the loadings are computed in single precision. Those of differences of two classes are
+    subtracted before, so that what the classes have in common cancels in double precision.
+    """
 
     def __init__(
         self,
@@ -68,45 +74,45 @@ class DenseFieldsAt:
         at_labels: LabelLeads | None,
     ) -> None:
         self.blocks, self.loadings, self._at_labels = blocks, loadings, at_labels
-        own = np.einsum("kkrs->rks", blocks)
-        self.variance = np.maximum(_quadratic(loadings, _side_by_side(own)), 0.0)
+        self._single = loadings.astype(np.float32)
+        self.variance = _quadratic(self._single, np.einsum("kkrs->rks", blocks))
 
     def apart(self, top: Int[np.ndarray, " B"]) -> Float[np.ndarray, "B K"]:
         """Return ``Var(u_t − u_k)`` of class t of each node and all k."""
-        self._top = top
-        self._with_top, rows = np.empty_like(self.variance), np.arange(len(top))
+        self._top, self._apart = top, np.empty_like(self.variance)
+        within = np.einsum("kkrs->krs", self.blocks)
         for t in np.unique(top):
             at = np.flatnonzero(top == t)
-            forms = _side_by_side(self.blocks[:, t].transpose(1, 0, 2))
-            self._with_top[at] = _quadratic(self.loadings[at], forms)
-        found = self.variance[rows, top, None] + self.variance - 2 * self._with_top
-        return np.maximum(found, 0.0)
+            forms = within[t] + within - self.blocks[:, t] - self.blocks[t]
+            self._apart[at] = _quadratic(self._single[at], forms.transpose(1, 0, 2))
+        return self._apart
 
     def shared_with(
         self, top: Int[np.ndarray, " B"], a: Int[np.ndarray, " B"], b: Int[np.ndarray, " B"]
     ) -> Float[np.ndarray, " B"]:
         """Return ``Cov(u_t − u_a, u_t − u_b)`` of three classes of each node, after `apart`."""
-        n_classes, between = len(self.blocks), np.empty(len(top))
+        n_classes, between, blocks = len(self.blocks), np.empty(len(top)), self.blocks
         for pair in np.unique(a * n_classes + b):
             k, other = divmod(int(pair), n_classes)
             at = np.flatnonzero((a == k) & (b == other))
-            between[at] = _quadratic(self.loadings[at], self.blocks[k, other])[:, 0]
+            form = blocks[k, k] + blocks[other, other] - blocks[k, other] - blocks[other, k]
+            between[at] = _quadratic(self._single[at], form[:, None])[:, 0]
         rows = np.arange(len(top))
-        with_a, with_b = self._with_top[rows, a], self._with_top[rows, b]
-        return np.asarray(self.variance[rows, top] - with_a - with_b + between)
+        return np.asarray((self._apart[rows, a] + self._apart[rows, b] - between) / 2)
 
     def leads(self) -> LeadsAt | None:
         """Return the leads at the nearest label of each node, after `apart`; see `FieldsAt`."""
         return None if self._at_labels is None else self._at_labels.at(self.loadings, self._top)
 
 
-def _side_by_side(forms: Float[np.ndarray, "r K r"]) -> Float[np.ndarray, "r m"]:
-    return np.ascontiguousarray(forms).reshape(len(forms), -1)
-
-
 def _quadratic(
-    loadings: Float[np.ndarray, "B r"], forms: Float[np.ndarray, "r m"]
+    loadings: Float32[np.ndarray, "B r"], forms: Float[np.ndarray, "r K r"]
 ) -> Float[np.ndarray, "B K"]:
-    """Return ``l F_k l`` of each row l and matrix F_k, given the matrices side by side."""
-    products = (loadings @ forms).reshape(len(loadings), -1, loadings.shape[1])
-    return np.asarray(np.einsum("bkr,br->bk", products, loadings))
+    """Return ``l F_k l`` of each row l and positive semi-definite matrix F_k."""
+    flat = np.ascontiguousarray(forms, dtype=np.float32).reshape(len(forms), -1)
+    found = np.empty((len(loadings), forms.shape[1]))
+    for begin in range(0, len(loadings), ROWS):
+        some = loadings[begin : begin + ROWS]
+        products = (some @ flat).reshape(len(some), -1, len(forms))
+        found[begin : begin + ROWS] = (products @ some[:, :, None])[:, :, 0]
+    return np.maximum(found, 0.0)

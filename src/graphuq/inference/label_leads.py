@@ -143,7 +143,7 @@ class LabelLeads(NamedTuple):
         used, place = np.unique(label, return_inverse=True)
         found = self.covariances(used) if self.every is None else self.every
         place = place if self.every is None else label
-        covariance = np.einsum("br,bkr->bk", loadings, found.directions[place])
+        covariance = found.along(loadings, place)
         covariance[~known] = np.nan
         own = self.leads
         sites = own.mean[label], own.precision[label], own.shift[label]
@@ -163,3 +163,13 @@ class LeadCovariances(NamedTuple):
 
     variance: Float[np.ndarray, "j K"]
     directions: Float[np.ndarray, "j K r"]
+
+    def along(
+        self, loadings: Float[np.ndarray, "B r"], place: Int[np.ndarray, " B"]
+    ) -> Float[np.ndarray, "B K"]:
+        """Return ``l · direction`` of each row l of loadings and the lead at its place."""
+        found = np.empty((len(place), self.variance.shape[1]))
+        order = np.argsort(place, kind="stable")
+        for rows in np.split(order, np.flatnonzero(np.diff(place[order])) + 1):
+            found[rows] = loadings[rows] @ self.directions[place[rows[:1]]][0].T
+        return found

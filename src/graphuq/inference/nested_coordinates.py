@@ -93,7 +93,7 @@ def fit_coordinate_sites(
         new, *totals = propose(labels, sites, given.mean, given.variances)
         return Sweep(given, new, *map(float, totals))
 
-    found = swept(sites, sweep, max_sweeps, tolerance, progress)
+    found = swept(sites, sweep, labels, max_sweeps, tolerance, progress)
     given = found.last.given
     return CoordinateSites(
         **found.described(labels, tolerance),

@@ -16,12 +16,12 @@ matrices of `nested_sites` are those of one class, changed at few labels:
 If no class is far, the fixed point is that of `nested_sites`.
 """
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
 from scipy.linalg import qr
-from scipy.linalg.lapack import dtrtri
 from scipy.sparse import coo_array
 
 from graphuq.errors import require
@@ -30,7 +30,7 @@ from graphuq.inference.near_classes import FEW_CLASSES, Group, are_many, far_cla
 from graphuq.inference.nested_sites import field_shifts, propose
 from graphuq.inference.nested_start import StartingSites
 from graphuq.inference.nested_sweeps import Sweep, first_sites, swept
-from graphuq.utils.inverses import inverse_of
+from graphuq.utils.inverses import inverse_of, lower_inverses
 from graphuq.utils.progress import Progress
 
 MAX_COORDINATES = 16_000  # of all classes, whose covariance matrix fills 2 GB
@@ -100,6 +100,7 @@ def fit_shared_sites(
     tolerance: float,
     start: StartingSites | None = None,
     progress: Progress | None = None,
+    goes_on: Callable[[float], bool] | None = None,
     n_near: int | None = None,
 ) -> SharedSites:
     """Iterate the sites of all labels to their fixed point.
@@ -112,6 +113,8 @@ def fit_shared_sites(
         See `nested_sites.fit_sites`.
     progress : callable, optional
         Called after each sweep.
+    goes_on : callable, optional
+        Called with the log evidence after each sweep; sweeps end where it returns False.
     n_near : int, optional
         Classes that are near a label; by default those of `n_near_classes`.
 
@@ -141,7 +144,7 @@ def fit_shared_sites(
         return Sweep(given, new, _change(sites, new, given), float(log_sites))
 
     first = _with_shared(first_sites(labels, n_classes, noise_std, start), is_far)
-    found = swept(first, sweep, max_sweeps, tolerance, progress)
+    found = swept(first, sweep, labels, max_sweeps, tolerance, progress, goes_on)
     given = found.last.given
     covariance = given.covariance()
     return SharedSites(
@@ -224,7 +227,7 @@ class _Given:
         pull = np.where(some, self.pull[rows, far], 0.0)
         scaled = np.sqrt(self.shared)[:, None] * factor
         lower = np.linalg.cholesky(np.eye(factor.shape[1]) + scaled.T @ scaled)
-        self._root, _ = dtrtri(lower, lower=1)
+        self._root = lower_inverses(lower)
         self._factor = factor
         white = self._root @ factor.T
         self._a = white.T @ white

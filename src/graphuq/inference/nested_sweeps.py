@@ -13,7 +13,7 @@ from graphuq.utils.progress import Progress
 DAMPING, MIN_DAMPING = 0.8, 0.1  # share of each update, at first and at least
 DAMPING_LOSS = 0.7  # factor of the damping when the change grows by `GROWTH`
 GROWTH = 3.0
-HISTORY = 3  # earlier sweeps that an extrapolation uses
+HISTORY = 5  # earlier sweeps that an extrapolation uses
 MIN_INDEPENDENT = 1e-8  # share below which directions of the history are rounding error
 
 
@@ -46,11 +46,14 @@ class FixedPoint(NamedTuple):
     last: Sweep
     n_sweeps: int
 
+    def log_evidence(self, labels: Int[np.ndarray, " J"]) -> float:
+        """Return the approximate log probability of the labels."""
+        of_sites = self.last.log_sites + log_norm_of_noise(labels, *self.sites)
+        return float(of_sites + self.last.given.log_gaussian)
+
     def described(self, labels: Int[np.ndarray, " J"], tolerance: float) -> dict[str, Any]:
         """Return the attributes that all records of nested sites have."""
-        log_evidence = self.last.log_sites + log_norm_of_noise(labels, *self.sites)
-        log_evidence += self.last.given.log_gaussian
-        change = self.last.change
+        log_evidence, change = self.log_evidence(labels), self.last.change
         return {
             "log_evidence": log_evidence,
             "weights": self.sites[0],
@@ -76,19 +79,27 @@ def first_sites(
 def swept(
     sites: Float[np.ndarray, "2 J K"],
     sweep: Callable[[Float[np.ndarray, "2 J K"]], Sweep],
+    labels: Int[np.ndarray, " J"],
     max_sweeps: int,
     tolerance: float,
     progress: Progress | None = None,
+    goes_on: Callable[[float], bool] | None = None,
 ) -> FixedPoint:
-    """Repeat a sweep until its largest change is at most the tolerance."""
+    """Repeat a sweep until its largest change is at most the tolerance.
+
+    It also ends where ``goes_on`` of the log evidence is False.
+    """
     steps, n_sweeps = Sweeps(), 0
     while True:
         found = sweep(sites)
         n_sweeps += 1
+        now = FixedPoint(sites, found, n_sweeps)
         if progress is not None:
             progress("sweeps", n_sweeps, max_sweeps, found.change)
         if not (found.change > tolerance and n_sweeps < max_sweeps):
-            return FixedPoint(sites, found, n_sweeps)
+            return now
+        if goes_on is not None and not goes_on(now.log_evidence(labels)):
+            return now
         sites = steps.next(sites, found.new, found.change, found.given.variances)
 
 

@@ -71,12 +71,7 @@ def sharpened(summaries: NodeSummaries, power: float) -> NodeSummaries:
         return summaries
     before = summaries.probabilities
     p = powers(before, power)
-    error = changed_error(summaries.mcse, before, p, power)
-    if summaries.label_mean.ndim == 1:
-        label, error = p[:, 1] - p[:, 0], 2 * error[:, 1]
-    else:
-        label = p
-    return NodeSummaries(label, error, summaries.latent_mean, summaries.latent_std)
+    return summaries.with_probabilities(p, changed_error(summaries.mcse, before, p, power))
 
 
 def powers(p: Float[np.ndarray, "B K"], power: float) -> Float[np.ndarray, "B K"]:

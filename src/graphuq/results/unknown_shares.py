@@ -1,4 +1,4 @@
-"""Class shares that the labels do not tell, for more than two classes.
+"""Class shares that the labels do not tell, but the unlabelled nodes.
 
 To the fit, numbers n_k of labels that someone chose for each class are shares of the classes: its
 probabilities ``q_ik`` are those of a population with the shares ``t_k = (2 + n_k) / (2K + J)``.
@@ -8,7 +8,8 @@ With the shares s the class of node i has the probability
 
 (Saerens, Latinne & Decaestecker 2002). The shares have a Dirichlet prior, and the unlabelled nodes
 are evidence about them, as far as the fit tells classes apart. See docs/theory.md, "Labels chosen
-class by class".
+class by class". Few labels of two classes weigh fields instead, which integrates the shares
+(`graphuq.inference.model_average.class_shares`).
 """
 
 from typing import TYPE_CHECKING
@@ -16,6 +17,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from jaxtyping import Float
 
+from graphuq.inference.model_average import weigh_shares
 from graphuq.posterior.posterior import Posterior
 from graphuq.results.summaries import NodeSummaries
 
@@ -27,16 +29,16 @@ SWEEPS, TOLERANCE = 500, 1e-9  # of the shares
 
 
 def has_unknown_shares(posterior: Posterior) -> bool:
-    """Return whether there are several classes, and someone chose how many labels of each."""
-    return posterior.likelihood.is_multiclass and posterior.label_design == "by-class"
+    """Return whether someone chose how many labels of each class, and no field has weights."""
+    return posterior.label_design == "by-class" and not weigh_shares(posterior)
 
 
 def estimated_shares(result: "Result") -> Float[np.ndarray, " K"] | None:
     """Return the shares of the classes that the unlabelled nodes tell, or None.
 
-    They are estimated if there are more than two classes, someone chose how many labels each has
-    (``label_design`` of `graphuq.models.Average`), and there are no ``class_proportions``. The
-    probabilities of `Result` have them already.
+    They are estimated if someone chose how many labels each class has (``label_design`` of
+    `graphuq.models.Average`), and there are no ``class_proportions``. With two classes each has at
+    least eight labels. The probabilities of `Result` have them already.
 
     Returns
     -------
@@ -75,8 +77,10 @@ def share_odds(result: "Result") -> Float[np.ndarray, " K"] | None:
 
 def label_shares(posterior: Posterior) -> Float[np.ndarray, " K"]:
     """Return the class shares t of the labels, as the fit takes them."""
-    n_classes = posterior.likelihood.min_classes
-    counts = np.bincount(np.asarray(posterior.labels, dtype=int), minlength=n_classes)
+    several = posterior.likelihood.is_multiclass
+    n_classes = posterior.likelihood.min_classes if several else 2
+    codes = np.asarray(posterior.labels if several else posterior.labels > 0, dtype=int)
+    counts = np.bincount(codes, minlength=n_classes)
     return np.asarray((PRIOR_COUNT + counts) / (PRIOR_COUNT * n_classes + counts.sum()))
 
 
@@ -89,7 +93,7 @@ def with_shares(summaries: NodeSummaries, posterior: Posterior) -> NodeSummaries
     if not has_unknown_shares(posterior) or not len(free):
         return summaries
     given = label_shares(posterior)
-    shares = shares_of(summaries.label_mean[free], len(posterior.labels), given)
+    shares = shares_of(summaries.probabilities[free], len(posterior.labels), given)
     found = multiplied(summaries, shares / given)
     for name in ("label_mean", "label_mcse"):
         own, before = getattr(found, name), getattr(summaries, name)
@@ -136,10 +140,10 @@ def _updated(p: Float[np.ndarray, "N K"], n_labels: int) -> Float[np.ndarray, " 
 
 def multiplied(summaries: NodeSummaries, odds: Float[np.ndarray, " K"]) -> NodeSummaries:
     """Return summaries whose probabilities are multiplied by numbers and normalised again."""
-    p = summaries.label_mean * odds
+    before = summaries.probabilities
+    p = before * odds
     p /= p.sum(axis=1, keepdims=True)
-    error = changed_error(summaries.label_mcse, summaries.label_mean, p)
-    return NodeSummaries(p, error, summaries.latent_mean, summaries.latent_std)
+    return summaries.with_probabilities(p, changed_error(summaries.mcse, before, p))
 
 
 def changed_error(

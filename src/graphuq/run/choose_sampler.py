@@ -21,6 +21,7 @@ from graphuq.inference import (
     Sampler,
     SequentialIndependence,
 )
+from graphuq.inference.model_average import are_many_of_two
 from graphuq.inference.near_classes import are_many
 from graphuq.posterior.posterior import Posterior
 from graphuq.posterior.target import can_be_referred, log_likelihoods
@@ -40,6 +41,7 @@ PROBES = 64  # draws of the Gaussian, by which its distance is estimated
 MAX_SPREAD = 15.0  # standard deviation of the log ratio to the Gaussian, in nats
 MULTICLASS_TOLERANCE = 1e-4  # tolerance of expectation propagation, in standard deviations
 MANY_TOLERANCE = 1e-3  # the same for many classes, where far ones share sites
+AVERAGE_TOLERANCE = 1e-3  # of each component of an average: probabilities are then within .001
 MIN_LABELS_EACH = 2  # labels a class from which an average of several classes needs no draws
 MAX_SAMPLED = 10_000  # labels of several classes, up to which they are sampled
 MAX_DENSE = 4_000  # white coordinates of a multiclass posterior that is approximated
@@ -257,14 +259,17 @@ def needs_no_draws(posterior: Posterior) -> bool:
 
     For an average over several classes, with two labels a class or more, its log score is that of
     draws to 0.002, and its calibration is the same: docs/measurements/without_draws.md. With one
-    label a class it is worse by 0.0045, and for two classes draws take no longer. For one probit
-    of many classes, or of several and very many labels, draws would take minutes.
+    label a class it is worse by 0.0045. For two classes with fewer than eight labels draws weigh
+    class shares. For one probit of many classes, or of several and very many labels, draws would
+    take minutes.
     """
     likelihood, n_labels = posterior.likelihood, len(posterior.labels)
+    if ModelAverage().refusal(posterior) is None:
+        if likelihood.is_multiclass:
+            return n_labels >= MIN_LABELS_EACH * posterior.n_classes
+        return are_many_of_two(posterior)
     if not likelihood.is_multiclass:
         return False
-    if ModelAverage().refusal(posterior) is None:
-        return n_labels >= MIN_LABELS_EACH * posterior.n_classes
     known = not (posterior.learnt or likelihood.has_soft_labels)
     many = n_labels > MAX_SAMPLED or are_many(n_labels, posterior.n_fields)
     return many and known and likelihood.probit_noise_std is not None

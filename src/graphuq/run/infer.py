@@ -29,6 +29,7 @@ from graphuq.results.result import Result
 from graphuq.results.settings import run_settings
 from graphuq.results.summaries import summarize
 from graphuq.run.choose_sampler import (
+    AVERAGE_TOLERANCE,
     MANY_TOLERANCE,
     choose_sampler,
     first_approximation,
@@ -207,7 +208,7 @@ def _without_draws(
     """Return the answer of expectation propagation; None if a component of an average has none."""
     method: Any = ExpectationPropagation(tolerance=MANY_TOLERANCE)
     if posterior.is_weighted:
-        method = EachComponent(ExpectationPropagation())
+        method = EachComponent(ExpectationPropagation(tolerance=AVERAGE_TOLERANCE))
     with reporting(progress) as report:
         try:
             answer = method.run(posterior, RunSettings(rng=rng, progress=report))

@@ -2,7 +2,7 @@
 
 import numpy as np
 from jaxtyping import Float
-from scipy.linalg.lapack import dpotrf, dpotri, dtrtri
+from scipy.linalg.lapack import dpotrf, dpotri, dtrtri, strtri
 
 
 def inverse_of(matrix: Float[np.ndarray, "n n"]) -> tuple[Float[np.ndarray, "n n"], float]:
@@ -31,9 +31,9 @@ def inverses(matrices: Float[np.ndarray, "*B n n"]) -> Float[np.ndarray, "*B n n
 
 
 def lower_inverses(lower: Float[np.ndarray, "*B n n"]) -> Float[np.ndarray, "*B n n"]:
-    """Return the inverses of lower triangular matrices with a positive diagonal."""
+    """Return the inverses of lower triangular matrices with a positive diagonal, in their type."""
     n = lower.shape[-1]
-    found = np.empty(lower.shape)
+    found, invert = np.empty_like(lower), strtri if lower.dtype == np.float32 else dtrtri
     for one, out in zip(lower.reshape(-1, n, n), found.reshape(-1, n, n), strict=True):
-        out[:] = dtrtri(one.T, lower=0)[0].T
+        out[:] = invert(one.T, lower=0)[0].T
     return found

@@ -1,9 +1,10 @@
 """Draws from a finite mixture of priors: the evidence weighs the components."""
 
-from graphuq.inference.model_average.class_shares import ClassShares
+from graphuq.inference.model_average.class_shares import ClassShares, are_many_of_two, weigh_shares
 from graphuq.inference.model_average.each_component import EachComponent, coefficients_given
 from graphuq.inference.model_average.likely_components import (
     N_CHECKED,
+    keep_earlier,
     keep_screened,
     likeliest_component,
     likeliest_of_block,
@@ -17,10 +18,13 @@ __all__ = [
     "ClassShares",
     "EachComponent",
     "ModelAverage",
+    "are_many_of_two",
     "coefficients_given",
+    "keep_earlier",
     "keep_screened",
     "likeliest_component",
     "likeliest_of_block",
     "screened",
     "screened_for_two",
+    "weigh_shares",
 ]

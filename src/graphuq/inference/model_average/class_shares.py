@@ -8,6 +8,7 @@ from graphuq.posterior.posterior import Posterior
 
 MIN_SHARE = 0.05  # smaller shares have the weight of this one, which bounds the weights
 MAX_POWER = 6.0  # labels of a class that tell nothing of its share; more count as drawn at random
+MANY = 8  # labels of each class, from which unlabelled nodes tell the shares, and weights do not
 MAX_NODES = 500  # random nodes, over which class shares are averaged
 
 
@@ -21,6 +22,7 @@ class ClassShares:
     ``s_0 s_1``, as if one more label of each class had been drawn at random, so that equal shares
     are likely beforehand. The weight is ``∏ s_k^(1 − n_k)``. Shares below `MIN_SHARE` weigh as
     that, and the powers are at most `MAX_POWER`: other weights have tails that draws do not cover.
+    With more labels of each class the unlabelled nodes tell the shares (`weigh_shares`).
 
     Parameters
     ----------
@@ -46,13 +48,12 @@ class ClassShares:
 
         The nodes are always the same.
         """
-        if posterior.label_design != "by-class" or posterior.likelihood.is_multiclass:
+        if not weigh_shares(posterior):
             return None
         spectrum, n_nodes = posterior.spectrum, posterior.spectrum.n_nodes
         nodes = np.random.default_rng(0).permutation(n_nodes)[:MAX_NODES]
         rows = np.asarray(spectrum.basis[nodes]) * spectrum.node_scale[nodes, None]
-        positive = np.asarray(posterior.labels) > 0
-        counts = np.bincount(positive, weights=posterior.label_weights, minlength=2).astype(float)
+        counts = counts_of_two(posterior)
         return ClassShares(rows, counts, float(posterior.likelihood.latent_noise_std))
 
     def log_weights(self, coefficients: Float[np.ndarray, "S L"]) -> Float[np.ndarray, " S"]:
@@ -61,3 +62,24 @@ class ClassShares:
         share = ndtr(u).mean(axis=1, dtype=np.float64)
         shares = np.maximum(np.stack([1 - share, share], axis=1), MIN_SHARE)
         return np.asarray(np.log(shares) @ -np.clip(self.counts - 1, 0, MAX_POWER))
+
+
+def counts_of_two(posterior: Posterior) -> Float[np.ndarray, "2"]:
+    """Return the sum of the weights of the labels of each of two classes."""
+    positive = np.asarray(posterior.labels) > 0
+    return np.bincount(positive, weights=posterior.label_weights, minlength=2).astype(float)
+
+
+def are_many_of_two(posterior: Posterior) -> bool:
+    """Return whether there are two classes, and so many labels of each that no weights are used."""
+    several = posterior.likelihood.is_multiclass
+    return not several and bool(counts_of_two(posterior).min() >= MANY)
+
+
+def weigh_shares(posterior: Posterior) -> bool:
+    """Return whether fields have weights of `ClassShares`: for few labels of two classes.
+
+    With many, and with several classes, `graphuq.results.unknown_shares` estimates the shares.
+    """
+    several = posterior.likelihood.is_multiclass
+    return posterior.label_design == "by-class" and not several and not are_many_of_two(posterior)

@@ -3,7 +3,7 @@
 from typing import Any, NamedTuple
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Float, Int, Shaped
 
 from graphuq.errors import InvalidInput
 from graphuq.posterior.posterior import Posterior
@@ -30,6 +30,8 @@ class Components(NamedTuple):
         Log probabilities of the components.
     numbers : numpy.ndarray of int, shape (M,)
         Numbers of the components in the prior.
+    blocks : numpy.ndarray of str, shape (M,)
+        Names of their blocks.
     codes : numpy.ndarray of int, shape (J,)
         Classes, from 0.
     n_classes : int
@@ -42,6 +44,7 @@ class Components(NamedTuple):
     stds: Float[np.ndarray, "M L"]
     log_prior: Float[np.ndarray, " M"]
     numbers: Int[np.ndarray, " M"]
+    blocks: Shaped[np.ndarray, " M"]
     codes: Int[np.ndarray, " J"]
     n_classes: int
     noise_std: float
@@ -61,6 +64,7 @@ class Components(NamedTuple):
             np.asarray(posterior.modes.stds)[numbers],
             log_prior[numbers],
             numbers,
+            np.array(prior.blocks)[numbers],
             (labels if several else labels > 0).astype(np.int64),
             likelihood.min_classes if several else 2,
             float(likelihood.latent_noise_std),
@@ -74,6 +78,7 @@ class Components(NamedTuple):
             stds=self.stds[components],
             log_prior=self.log_prior[components],
             numbers=self.numbers[components],
+            blocks=self.blocks[components],
         )
 
     def factor(self, component: int) -> Float[np.ndarray, "J r"]:

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 from scipy.special import softmax
 
 from graphuq.inference.model_average.components import (
@@ -25,6 +25,7 @@ from graphuq.inference.model_average.components import (
     require_any,
 )
 from graphuq.inference.near_classes import are_many
+from graphuq.inference.nested_start import StartingSites
 from graphuq.posterior.posterior import Posterior
 
 MANY_LABELS = 100  # more labels than this: only likely components are fitted to all of them, and
@@ -34,11 +35,30 @@ N_FIRST = 60  # labels that are compared next
 BEHIND = 7.0  # log weight behind the largest, from which a component is left out
 OF_BLOCK = 3.0  # the same behind the largest of a block that is behind others
 FAR_BEHIND = 10.0  # the same, given N_CHECKED labels
-N_TRIED = 3  # sweeps at a time, until the gain of those to come can be judged
-SLACK = 2.0  # nats that these may add to the evidence beside twice what the last ones added
-KEPT = "_screened"  # name under which a posterior keeps what was found
+N_TRIED = 3  # last sweeps, by whose gain that of those to come is judged
+SLACK = 2.0  # nats that these may add to the evidence beside twice that gain
+KEPT, EARLIER = "_screened", "_earlier"  # names under which a posterior keeps what was found
+MAX_GROWTH = 1.25  # of labels, up to which the components that fewer labels left are all
 ENOUGH_LABELS = 480  # labels that tell the likeliest component
 ENOUGH_OF_MANY = 240  # the same for many classes, each of which tells the range again
+
+
+class Earlier(NamedTuple):
+    """What a fit to other labels left, from which the next one starts.
+
+    Attributes
+    ----------
+    numbers : numpy.ndarray of int, shape (m,)
+        Numbers of the components in the prior, the likeliest first.
+    starts : list of StartingSites, length m
+        Their sites at the labels that stay, in the order of the posterior.
+    n_labels : int
+        Labels of the last fit that compared all components.
+    """
+
+    numbers: Int[np.ndarray, " m"]
+    starts: list[StartingSites]
+    n_labels: int
 
 
 class LikelyComponents(NamedTuple):
@@ -64,25 +84,75 @@ class LikelyComponents(NamedTuple):
 
 def likely_components(posterior: Posterior, enough: int | None = None) -> LikelyComponents:
     """Return the components whose evidence is not far behind, fitted to all labels, or enough."""
-    given, found = _near(posterior)
-    logs = found.log_weights
+    given, near = _near(posterior)
+    earlier: Earlier | None = vars(posterior).pop(EARLIER, None)
+    n_compared = len(given.codes)
+    if enough is not None or earlier is None:
+        found = _compared(given, near.log_weights, enough)
+    else:
+        found, n_compared = _again(given, earlier), earlier.n_labels
+    if enough is None:
+        order = np.argsort(-found.log_weights)
+        sites = [found.sites[m] for m in order.tolist()]
+        starts = [StartingSites(one.weights, one.shifts).in_order(found.order) for one in sites]
+        vars(posterior)[EARLIER] = Earlier(found.given.numbers[order], starts, n_compared)
+    return found
+
+
+def keep_earlier(posterior: Posterior, before: Posterior, stays: Bool[np.ndarray, " j"]) -> None:
+    """Let a posterior of other labels start from what is left of the same mixture.
+
+    Parameters
+    ----------
+    posterior : Posterior
+        Its first labels are those of ``before`` that stay.
+    before : Posterior
+        If it keeps nothing, has another mixture, or far fewer labels, nothing happens.
+    stays : numpy.ndarray of bool, shape (j,)
+        Which labels of ``before`` stay.
+    """
+    own: Any = posterior.prior
+    other: Any = before.prior
+    known: Earlier | None = vars(before).get(EARLIER)
+    if known is None or len(posterior.labels) > MAX_GROWTH * known.n_labels:
+        return
+    if own.components == other.components and own.blocks == other.blocks:
+        starts = [StartingSites(one.weights[stays], one.shifts[stays]) for one in known.starts]
+        vars(posterior)[EARLIER] = known._replace(starts=starts)
+
+
+def _compared(
+    given: Components, logs: Float[np.ndarray, " M"], enough: int | None
+) -> LikelyComponents:
+    """Compare all components, given their log weights by the first labels, in rounds."""
     order = stratified(given.codes)[:enough]
     given = given.at(order, slice(None))
-    prior: Any = posterior.prior
-    of_number = np.array(prior.blocks)
     n_all, n_labels = len(given.codes), min(N_FIRST, len(given.codes))
     sites: list[Any] = [None] * len(logs)
     while True:
         tolerance = TOLERANCE if n_labels == n_all else ROUGH_TOLERANCE
-        blocks, reach = of_number[given.numbers], float(np.sqrt(n_all - n_labels))
+        blocks, reach = given.blocks, float(np.sqrt(n_all - n_labels))
         few = given.at(slice(n_labels), slice(None))
-        sites, logs = _fitted(few, sites, blocks, np.argsort(-logs), tolerance, reach)
+        sites, logs = _fitted(few, sites, np.argsort(-logs), tolerance, reach)
         require_any(logs)
         kept = _left(logs, blocks, BEHIND, reach)
         given, logs, sites = given.at(slice(None), kept), logs[kept], [sites[m] for m in kept]
         if n_labels == n_all:
             return LikelyComponents(given, sites, logs, order)
         n_labels = 2 * n_labels if 3 * n_labels < n_all else n_all
+
+
+def _again(given: Components, earlier: Earlier) -> LikelyComponents:
+    """Fit the components that are left of other labels to all labels."""
+    starts = dict(zip(earlier.numbers.tolist(), earlier.starts, strict=True))
+    given = given.at(slice(None), [m for m, n in enumerate(given.numbers) if n in starts])
+    first = [starts[n] for n in given.numbers.tolist()]
+    ranks = np.argsort([list(starts).index(n) for n in given.numbers.tolist()])
+    sites, logs = _fitted(given, first, ranks, TOLERANCE, 0.0)
+    require_any(logs)
+    kept = _left(logs, given.blocks, BEHIND, 0.0)
+    own = given.at(slice(None), kept)
+    return LikelyComponents(own, [sites[m] for m in kept], logs[kept], np.arange(len(own.codes)))
 
 
 def likeliest_component(posterior: Posterior) -> int:
@@ -198,9 +268,8 @@ def _near(posterior: Posterior) -> tuple[Components, Screened]:
     found = screened(posterior) if kept is None else kept
     if found.fits is not None:
         return given, found
-    prior: Any = posterior.prior
-    blocks, n_more = np.array(prior.blocks)[given.numbers], len(posterior.labels) - N_CHECKED
-    near = _left(found.log_weights, blocks, FAR_BEHIND, float(np.sqrt(n_more)))
+    n_more = len(posterior.labels) - N_CHECKED
+    near = _left(found.log_weights, given.blocks, FAR_BEHIND, float(np.sqrt(n_more)))
     given = given.at(slice(None), near)
     return given, Screened(found.log_weights[near], given.numbers, None)
 
@@ -224,7 +293,6 @@ def _left(
 def _fitted(
     some: Components,
     earlier: list[Any],
-    blocks: Any,
     order: Int[np.ndarray, " M"],
     tolerance: float,
     reach: float,
@@ -236,7 +304,7 @@ def _fitted(
     bring the component into reach, as they add less and less to its evidence.
     """
     sites: list[Any] = [None] * len(order)
-    logs = np.full(len(order), -np.inf)
+    logs, blocks = np.full(len(order), -np.inf), some.blocks
     for m in order.tolist():
         own = np.where(blocks == blocks[m], logs, -np.inf)
         if np.isfinite(own).any():
@@ -255,23 +323,27 @@ def _in_reach(some: Components, m: int, tolerance: float, start: Any, bar: float
     """Return the sites of a component, or None if its log weight is not expected to reach a bar."""
     from graphuq.inference.nested_answer import fit_by_size
 
-    factor, before, found, n_sweeps = some.factor(m), -np.inf, start, 0
     model = some.codes, some.n_classes, some.noise_std
-    while n_sweeps < MAX_SWEEPS:
-        is_sure = before >= bar
-        tried = MAX_SWEEPS - n_sweeps if is_sure else N_TRIED
-        try:
-            found = fit_by_size(factor, *model, tried, tolerance, found)
-        except np.linalg.LinAlgError:
-            return None
-        n_sweeps += found.n_sweeps
-        weight = float(some.log_prior[m]) + found.log_evidence
-        if found.converged or is_sure:
-            return found
-        if weight + 2 * abs(weight - before) + SLACK < bar:
-            return None
-        before = weight
+    reach = _Reach(bar - float(some.log_prior[m]))
+    try:
+        found = fit_by_size(some.factor(m), *model, MAX_SWEEPS, tolerance, start, None, reach)
+    except np.linalg.LinAlgError:
+        return None
     return found
+
+
+class _Reach:
+    """Whether sweeps go on: the evidence is near a bar, or may come near."""
+
+    def __init__(self, bar: float) -> None:
+        self.bar, self._evidence = bar, list[float]()
+
+    def __call__(self, log_evidence: float) -> bool:
+        self._evidence.append(log_evidence)
+        if len(self._evidence) < 2 * N_TRIED:
+            return True
+        gain = abs(log_evidence - self._evidence[-1 - N_TRIED])
+        return bool(log_evidence + 2 * gain + SLACK >= self.bar)
 
 
 def stratified(codes: Int[np.ndarray, " J"]) -> Int[np.ndarray, " J"]:

@@ -7,9 +7,9 @@ from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Float
-from scipy.linalg.lapack import dtrtri
 
 from graphuq.utils.arrays import Array, array_namespace
+from graphuq.utils.inverses import lower_inverses
 
 
 class FieldMoments(NamedTuple):
@@ -125,7 +125,7 @@ def moments_with_floor(
     system[np.diag_indices(len(system))] += 1.0
     lower = np.linalg.cholesky(system)
     # SciPy holds Python's global lock: inverting the small factor is shorter than solving with it.
-    inverse, _ = dtrtri(lower, lower=1)
+    inverse = lower_inverses(lower)
     half = (inverse * root_modes) @ rows.T / e
     mean = floor * shift / e + half.T @ (half @ shift)
     variance = floor / e + (half**2).sum(axis=0)

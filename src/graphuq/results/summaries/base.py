@@ -49,6 +49,14 @@ class NodeSummaries:
         """Probability of each class."""
         return class_probabilities(self.label_mean)
 
+    def with_probabilities(
+        self, p: Float[np.ndarray, "B K"], error: Float[np.ndarray, "B K"]
+    ) -> "NodeSummaries":
+        """Return the same with other class probabilities and their Monte-Carlo errors."""
+        if self.label_mean.ndim == 1:
+            p, error = p[:, 1] - p[:, 0], 2 * error[:, 1]
+        return NodeSummaries(p, error, self.latent_mean, self.latent_std)
+
     @property
     def mcse(self) -> Float[np.ndarray, "B K"]:
         """Monte-Carlo standard errors of the probabilities."""
