@@ -3,31 +3,32 @@
 Question: where the labelling page would say "enough" for a goal, is the accuracy of the unlabelled
 rows above it?
 
-How to run (GRAPHUQ_DATA names the folder of the data sets):
+How to run, after bench_errors_left.py:
 
-    python benchmarks/bench_stopping.py [--draws 2]
+    python benchmarks/bench_stopping.py
 
-Fits are those of bench_errors_left.py with the model of the page: twelve sets, four stages, random
-labels and those of the page's rule. An audit has the size that the page offers; the chance that it
-says enough is exact, by the hypergeometric distribution. "model" stops where the expected accuracy
-is at the goal, "careful model" where the lower end of its 90 % interval is, "audit" where the lower
-end of the audit's is.
+An audit has the size that the page offers; the chance that it says enough is exact, by the
+hypergeometric distribution. "expected" stops where the expected accuracy is at the goal, "lower
+end" where the lower end of its 90 % interval is, each of a model of its own
+predictions; "audit" where the lower end of an audit of them is.
 
 Prints: for each goal, how often each one stops at fits whose accuracy is at the goal (it should),
 and at fits where it is not (it should not).
 """
 
-import argparse
-import warnings
+import json
+from itertools import product
 
 import numpy as np
 from scipy.stats import hypergeom
 
-from bench_errors_left import problems, read, stages
+from bench_errors_left import as_on_the_page
 from graphuq.acquisition import audited_errors
 from graphuq.labelling.audits import sample_size
+from peers import RESULTS
 
 GOALS = (0.8, 0.9, 0.95)
+MODELS = ("quick", "average", "page")
 
 
 def enough(goal, n):
@@ -36,35 +37,26 @@ def enough(goal, n):
     return np.array([1 - count.upper >= goal for count in counts])
 
 
-def stops(run, n_rows, goal):
-    """Return whether the goal is reached, and how often each one stops."""
-    n_free = n_rows - run["n_labels"]
-    n = min(sample_size(goal), n_free)
-    chances = hypergeom.pmf(np.arange(n + 1), n_free, run["wrong"], n)
-    accuracy, expected, lower = (1 - run[name] / n_free for name in ("wrong", "expected", "upper"))
-    audit = float(chances @ enough(goal, n))
-    return accuracy >= goal, (expected >= goal, lower >= goal, audit)
+def stops(run, goal):
+    """Return whether the goal is reached, and how often a model and an audit of it stop."""
+    n_left = run["n_left"]
+    n = min(sample_size(goal), n_left)
+    chances = hypergeom.pmf(np.arange(n + 1), n_left, run["wrong"], n)
+    model = [1 - run[end] / n_left >= goal for end in ("expected", "upper")]
+    return 1 - run["wrong"] / n_left >= goal, (*model, float(chances @ enough(goal, n)))
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--draws", type=int, default=2)
-    options = parser.parse_args()
-    warnings.simplefilter("ignore")
-    sources, runs = read(), []
-    for design in ("random", "page"):
-        for draw in range(options.draws):
-            for name, *problem in problems(np.random.default_rng(draw), *sources):
-                rng = np.random.default_rng(draw)
-                found = stages("page", design, *problem, rng)
-                runs += [({"set": name, **run}, len(problem[1])) for run in found]
-    for goal in GOALS:
-        results = [stops(run, n_rows, goal) for run, n_rows in runs]
+    runs = json.loads((RESULTS / "errors_left.json").read_text())
+    runs += [as_on_the_page(run) for run in runs if run["model"] == "average"]
+    print("| goal | model | accuracy is | fits | expected | lower end | audit |")
+    for goal, model in product(GOALS, MODELS):
+        results = [stops(run, goal) for run in runs if run["model"] == model]
         for reached, words in ((True, "reached"), (False, "not reached")):
             rows = np.array([s for is_reached, s in results if is_reached == reached], dtype=float)
             if len(rows):
                 shares = " | ".join(f"{share:.2f}" for share in rows.mean(axis=0))
-                print(f"| {goal:.0%} | {words} | {len(rows)} | {shares} |")
+                print(f"| {goal:.0%} | {model} | {words} | {len(rows)} | {shares} |")
 
 
 if __name__ == "__main__":

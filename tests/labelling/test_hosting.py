@@ -19,6 +19,7 @@ import graphuq as gq
 from graphuq.cli.app import run
 from graphuq.errors import InvalidInput, StorageError
 from graphuq.labelling.accounts import COST, Accounts, remove_user, set_password
+from graphuq.labelling.forecast import Forecasts
 from graphuq.labelling.hosting import Hosting
 
 pytest.importorskip("starlette.testclient", reason="pip install graphuq[dev], to test the page")
@@ -60,9 +61,15 @@ def client_of(app):
     return TestClient(app, base_url=ORIGIN, headers={"Origin": ORIGIN})
 
 
+def hosted(session, users, title="Page"):
+    """Return the application of a page whose people log in."""
+    options = PageOptions(title, "ada")
+    return hosted_application(session, Hosting(users, ORIGIN), options, Forecasts(session))
+
+
 @pytest.fixture
 def stranger(session, users):
-    app = hosted_application(session, Hosting(users, ORIGIN), PageOptions(HOSTILE, "ada"))
+    app = hosted(session, users, HOSTILE)
     with client_of(app) as client:
         yield client
 
@@ -276,7 +283,7 @@ def test_log_out_ends_a_login(page):
 def test_logins_end_when_idle_and_when_the_password_changes(session, tmp_path, monkeypatch):
     path = tmp_path / "users.json"
     set_password(path, "ada", PASSWORD)
-    app = hosted_application(session, Hosting(path, ORIGIN), PageOptions("Page", "ada"))
+    app = hosted(session, path)
     with client_of(app) as client:
         log_in(client)
         assert client.get("/api/queue").status_code == 200
@@ -292,7 +299,7 @@ def test_logins_end_when_idle_and_when_the_password_changes(session, tmp_path, m
 def test_nobody_is_let_in_while_the_file_of_users_cannot_be_read(session, tmp_path):
     path = tmp_path / "users.json"
     set_password(path, "ada", PASSWORD)
-    app = hosted_application(session, Hosting(path, ORIGIN), PageOptions("Page", "ada"))
+    app = hosted(session, path)
     with client_of(app) as client:
         log_in(client)
         assert client.get("/api/queue").status_code == 200
@@ -384,7 +391,7 @@ def test_many_wrong_passwords_must_wait(stranger, monkeypatch):
 
 def test_wrong_passwords_at_the_same_time_are_counted(session, users):
     """More tries at once than are allowed do not get through before the first one is answered."""
-    app = hosted_application(session, Hosting(users, ORIGIN), PageOptions("Page", "ada"))
+    app = hosted(session, users)
     found = []
     with client_of(app) as client:
         threads = [

@@ -9,6 +9,7 @@ import pytest
 
 import graphuq as gq
 from graphuq.errors import InvalidInput, StorageError
+from graphuq.labelling.forecast import Forecasts
 from graphuq.labelling.items import PictureArrays, PictureFiles, TextItems, items_of
 from graphuq.labelling.model import Model
 from graphuq.labelling.session import Session
@@ -54,7 +55,8 @@ def session(tmp_path, model):
 
 @pytest.fixture
 def app(session):
-    return application(session, TOKEN, PageOptions("Titles & <b>more</b>", "ada"))
+    options = PageOptions("Titles & <b>more</b>", "ada")
+    return application(session, TOKEN, options, Forecasts(session))
 
 
 @pytest.fixture

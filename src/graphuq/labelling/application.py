@@ -19,6 +19,7 @@ from graphuq.labelling.accounts import Accounts
 from graphuq.labelling.address import path_of
 from graphuq.labelling.audits import Audits
 from graphuq.labelling.changes import Changes
+from graphuq.labelling.forecast import Forecasts
 from graphuq.labelling.guard import Guard
 from graphuq.labelling.hosting import Hosting
 from graphuq.labelling.json_requests import error_answer, json_answer, object_of
@@ -60,7 +61,9 @@ class PageOptions:
     guidelines: Path | None = None
 
 
-def application(session: Session, token: str, options: PageOptions) -> ASGIApp:
+def application(
+    session: Session, token: str, options: PageOptions, forecasts: Forecasts
+) -> ASGIApp:
     """Return the application of a labelling page of one machine.
 
     Parameters
@@ -69,11 +72,14 @@ def application(session: Session, token: str, options: PageOptions) -> ASGIApp:
     token : str
         Secret that the address must hold.
     options : PageOptions
+    forecasts : Forecasts
     """
-    return Guard(_routes(session, options, path_of(token)), token)
+    return Guard(_routes(session, options, forecasts, path_of(token)), token)
 
 
-def hosted_application(session: Session, hosting: Hosting, options: PageOptions) -> ASGIApp:
+def hosted_application(
+    session: Session, hosting: Hosting, options: PageOptions, forecasts: Forecasts
+) -> ASGIApp:
     """Return the application of a page whose people log in.
 
     Parameters
@@ -81,6 +87,7 @@ def hosted_application(session: Session, hosting: Hosting, options: PageOptions)
     session : Session
     hosting : Hosting
     options : PageOptions
+    forecasts : Forecasts
     """
     logins = Logins(Accounts(hosting.users), hosting.origin)
     pages = Environment(loader=PackageLoader("graphuq.labelling", "static"), autoescape=True)
@@ -89,14 +96,19 @@ def hosted_application(session: Session, hosting: Hosting, options: PageOptions)
         Route("/login", logins.log_in, methods=["POST"]),
         Route("/logout", logins.log_out, methods=["POST"]),
     ]
-    return LoginDoor(_routes(session, options, "", more), logins, welcome)
+    return LoginDoor(_routes(session, options, forecasts, "", more), logins, welcome)
 
 
 def _routes(
-    session: Session, options: PageOptions, base: str, more: list[Route] | None = None
+    session: Session,
+    options: PageOptions,
+    forecasts: Forecasts,
+    base: str,
+    more: list[Route] | None = None,
 ) -> Starlette:
     audits, accuracies = Audits(session, options.goal), Accuracies(session)
-    questions = Questions(session, audits, accuracies, options, base, is_hosted=more is not None)
+    beside = audits, accuracies, forecasts
+    questions = Questions(session, *beside, options, base, is_hosted=more is not None)
     changes = Changes(session, audits, accuracies, options.user)
     answers: dict[str, Callable[[Request], Any]] = {
         "/": questions.page,

@@ -7,7 +7,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from graphuq.acquisition.audit import audited_errors
-from graphuq.errors import require
+from graphuq.errors import InvalidInput, require
+from graphuq.labelling.forecast import ErrorsLeft
 from graphuq.labelling.records import DRAW
 from graphuq.labelling.session import Session
 from graphuq.labelling.standing import Audit
@@ -97,25 +98,25 @@ class Audits:
         """
         require(1 <= n <= MAX_SAMPLE, "n", f"{n}", f"use 1 to {MAX_SAMPLE}")
         session = self._session
-        snapshot, labels = session.latest
+        (snapshot, labels), result = session.latest, session.result
         standing = session.store.standing
         require(standing.open_audit is None, "n", "an audit is open", "answer it, or end it")
-        p = snapshot.probabilities
-        if p is None:
-            require(False, "n", "no prediction yet", "label items of two classes first")
-            return []
+        if result is None:
+            raise InvalidInput("n", "no prediction yet", "label items of two classes first")
+        predicted = [str(name) for name in result.classes[result.probabilities.argmax(axis=1)]]
         free = np.ones(len(session.items), dtype=bool)
         free[list(labels)] = False
         rows = np.flatnonzero(free)
         require(len(rows) > 0, "n", "no item without a label", "there is nothing to audit")
+        errors = session.answer.errors
         drawn = np.random.default_rng().choice(rows, min(n, len(rows)), replace=False).tolist()
         session.write(
             user,
             dict.fromkeys(drawn),
             kind=DRAW,
-            texts={row: snapshot.classes[int(p[row].argmax())] for row in drawn},
+            texts={row: predicted[row] for row in drawn},
             model=snapshot.version,
-            expected_errors=float((1 - p[rows].max(axis=1)).sum()),
+            expected_errors=None if errors is None else (1 - errors.accuracy[0]) * len(rows),
             batch=os.urandom(6).hex(),
             drawn_from=len(rows),
         )
@@ -137,19 +138,18 @@ class Audits:
     def state(self) -> dict[str, Any]:
         """Return all audits, the advice, and the size of the next sample."""
         standing = self._session.store.standing
-        snapshot, labels = self._session.latest
         open_audit = standing.open_audit
         return {
             "goal": self.goal,
             "size": sample_size(self.goal),
             "open": None if open_audit is None else len(open_audit.open_rows),
             "audits": [summary_of(a) for a in list(standing.audits.values()) if a.predicted],
-            "advice": self._advice(snapshot.errors, len(self._session.items) - len(labels)),
+            "advice": self._advice(),
         }
 
-    def _advice(self, errors: Any, n_left: int) -> str:
-        goal = f"{self.goal:.0%}".replace("%", "\u00a0%")
-        if n_left == 0:
+    def _advice(self) -> str:
+        goal, (snapshot, labels) = _percent(self.goal), self._session.latest
+        if len(labels) == len(self._session.items):
             return "All items have a label."
         audits = list(self._session.store.standing.audits.values())
         known = [found for found in map(result_of, audits) if found is not None]
@@ -157,16 +157,30 @@ class Audits:
         if open_audit is not None:
             return f"{len(open_audit.open_rows)} items of the audit are to be labelled."
         if not known:
-            if errors is None:
+            if snapshot.probabilities is None:
                 return "Label items of two classes first."
-            size = sample_size(self.goal)
-            return f"The model alone does not show an accuracy of {goal}. Audit {size} items."
+            return self._advice_of_model(self._session.answer.errors)
         found = known[-1]
         if found.lower >= self.goal:
             return f"Enough: the interval of the latest audit is above {goal}. You can stop."
         if found.upper < self.goal:
             return f"Not enough: the interval of the latest audit is below {goal}. Label more."
         return f"Not clear: the interval of the latest audit holds {goal}. Label or audit more."
+
+    def _advice_of_model(self, errors: ErrorsLeft | None) -> str:
+        """Return what the interval of the model says, where there was no audit."""
+        goal, size = _percent(self.goal), sample_size(self.goal)
+        if errors is None:
+            return f"The errors that are left are not counted yet. An audit takes {size} items."
+        lower = errors.accuracy[1]
+        says = f"By the model at least {_percent(lower)} of its predictions are right."
+        if lower >= self.goal:
+            return f"{says} Enough, if you trust it; an audit of {size} items does not need to."
+        return f"{says} That is below {goal}: label more, or audit {size} items."
+
+
+def _percent(share: float) -> str:
+    return f"{math.floor(1000 * share + 1e-9) / 10:g}\u00a0%"
 
 
 def summary_of(audit: Audit) -> dict[str, Any]:

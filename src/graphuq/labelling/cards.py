@@ -9,8 +9,8 @@ from jaxtyping import Float
 
 from graphuq.labelling.items import Items
 from graphuq.labelling.model import Snapshot
-from graphuq.labelling.records import GIVES_LABEL, Record
 from graphuq.labelling.standing import Disagreement, Standing
+from graphuq.results.result import Result
 from graphuq.results.table import Latent, answer_columns, columns_of, frame_of
 from graphuq.utils.extras import require_extra
 
@@ -90,7 +90,7 @@ def state_of(
     names: Sequence[str],
     disagreements: Sequence[Disagreement],
 ) -> dict[str, Any]:
-    """Return counts, classes, errors left, and what to look at again."""
+    """Return counts, classes, and what to look at again."""
     counts = Counter(labels.values())
     return {
         "version": snapshot.version,
@@ -99,7 +99,6 @@ def state_of(
         "n_items": len(items),
         "n_labelled": len(labels),
         "classes": [{"name": name, "count": counts[name]} for name in names],
-        "errors": None if snapshot.errors is None else list(snapshot.errors),
         "suspects": [
             {**found, **thumb_of(items, found["row"], snapshot, labels)}
             for found in snapshot.suspects
@@ -111,15 +110,17 @@ def state_of(
     }
 
 
-def predictions_of(items: Items, snapshot: Snapshot, labels: Mapping[int, str]) -> "pd.DataFrame":
+def predictions_of(
+    items: Items, result: Result | None, labels: Mapping[int, str]
+) -> "pd.DataFrame":
     """Return a table with a row for each item, whose columns docs/files.md describes.
 
-    Before there are labels of two classes, class and probabilities are empty.
+    Without a result, before there are labels of two classes, class and probabilities are empty.
     """
     given = np.full(len(items), None, dtype=object)
     for row, name in labels.items():
         given[row] = name
-    result, ids = snapshot.result, np.array(items.ids, dtype=object)
+    ids = np.array(items.ids, dtype=object)
     if result is not None:
         return frame_of({**columns_of(result, ids), "given": given})
     empty = np.full((len(items), 1), np.nan)
@@ -164,23 +165,6 @@ def map_of(
         "classes": names,
         "labelled": sorted(labels),
     }
-
-
-def history_of(records: Sequence[Record], given: Mapping[int, str]) -> dict[int, list[float]]:
-    """Return the expected errors that were shown, by the number of labels at that time."""
-    found: dict[int, list[float]] = {}
-    labelled = set(given)
-    for record in records:
-        if record.expected_errors is not None:
-            value = float(record.expected_errors)
-            found[len(labelled)] = [value, value, value]
-        if record.kind not in GIVES_LABEL:
-            continue
-        if record.label is None:
-            labelled.discard(record.row)
-        else:
-            labelled.add(record.row)
-    return found
 
 
 def _ranked(row: int, snapshot: Snapshot) -> list[dict[str, Any]]:

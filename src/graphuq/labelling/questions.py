@@ -19,6 +19,7 @@ from graphuq.labelling.campaign_page import campaign_page
 from graphuq.labelling.cards import labels_of, predictions_of
 from graphuq.labelling.changes import user_of
 from graphuq.labelling.finding import MAX_FOUND, Finder
+from graphuq.labelling.forecast import Forecasts
 from graphuq.labelling.guidelines import guidelines_of
 from graphuq.labelling.json_requests import json_answer
 from graphuq.labelling.logins import name_of
@@ -43,11 +44,13 @@ class Questions:
         session: Session,
         audits: Audits,
         accuracies: Accuracies,
+        forecasts: Forecasts,
         options: Any,
         base: str,
         is_hosted: bool = False,
     ) -> None:
         self._session, self._audits, self._accuracies = session, audits, accuracies
+        self._forecasts = forecasts
         self._finder, self._options = Finder(session), options
         self._base, self._is_hosted = base, is_hosted
         pages = Environment(loader=PackageLoader("graphuq.labelling", "static"), autoescape=True)
@@ -71,7 +74,8 @@ class Questions:
 
     def _state(self, user: str, tab: str) -> dict[str, Any]:
         state, audit = self._session.state(user, tab), self._audits.state()
-        return {**state, "audit": audit, "accuracies": self._accuracies.state}
+        beside = {"audit": audit, "accuracies": self._accuracies.state}
+        return {**state, **beside, **self._forecasts.state}
 
     def queue(self, request: Request) -> Response:
         """Return cards of the next items, without those that the page holds."""
@@ -141,7 +145,8 @@ class Questions:
     def predictions(self, request: Request) -> Response:
         """Return the table of answers of all items."""
         session = self._session
-        return _table(predictions_of(session.items, *session.latest), "predictions.csv")
+        table = predictions_of(session.items, session.result, session.latest[1])
+        return _table(table, "predictions.csv")
 
     def _user_of(self, request: Request) -> tuple[str, str]:
         """Return who asks, and on which of several pages."""

@@ -15,6 +15,7 @@ from graphuq.errors import require
 from graphuq.labelling.accounts import Accounts
 from graphuq.labelling.cards import predictions_of
 from graphuq.labelling.features import check_rows, features_and_classifier
+from graphuq.labelling.forecast import Forecasts
 from graphuq.labelling.guidelines import guidelines_of
 from graphuq.labelling.hosting import ADDRESS, Hosting
 from graphuq.labelling.items import TableItems, items_of
@@ -153,6 +154,8 @@ class LabellingPage(LocalServer):
         Address with its token. Who knows it, on this machine, can see items and label them. With
         `Hosting`, the address for people who log in.
     session : Session
+    forecasts : Forecasts
+        How many errors are left.
     """
 
     def __init__(
@@ -168,6 +171,7 @@ class LabellingPage(LocalServer):
         self.user = check_name(_account() if user is None else user, "user")
         super().__init__(session, port, ADDRESS if hosting is None else hosting.host)
         self._title, self._hosting = title, hosting
+        self.forecasts = Forecasts(session)
         from graphuq.labelling.application import (  # imports Starlette
             PageOptions,
             application,
@@ -179,14 +183,19 @@ class LabellingPage(LocalServer):
         try:
             if hosting is None:
                 self.address = f"{self.origin}/?token={self.token}"
-                app = application(session, self.token, options)
+                app = application(session, self.token, options, self.forecasts)
             else:
                 self.address = hosting.origin + "/"
-                app = hosted_application(session, hosting, options)
+                app = hosted_application(session, hosting, options, self.forecasts)
             self.use(app)
         except BaseException:
             self._socket.close()
             raise
+
+    def start(self) -> None:
+        """Serve until `close`."""
+        super().start()
+        self.forecasts.start()
 
     @property
     def is_hosted(self) -> bool:
@@ -204,11 +213,13 @@ class LabellingPage(LocalServer):
     def predictions(self) -> "pd.DataFrame":
         """Return a table with a row for each item, whose columns docs/files.md describes.
 
-        ``label`` is the most probable class, and ``given`` what a person gave. The posterior may
-        not know the latest labels yet. Before there are labels of two classes there is none:
-        class and probabilities are empty.
+        ``label`` is the most probable class by an average over models, and ``given`` what a person
+        gave. The average may not know the latest labels yet: ``forecasts.wait`` waits for it.
+        Until it is first there, the quick model of the page answers. Before there are labels of
+        two classes there is none: class and probabilities are empty.
         """
-        return predictions_of(self.session.items, *self.session.latest)
+        session = self.session
+        return predictions_of(session.items, session.result, session.latest[1])
 
     def widget(self, height: int = 900) -> Any:
         """Return the page as a widget for Jupyter (extra ``graphuq[jupyter]``).

@@ -9,15 +9,8 @@ from typing import Any
 import numpy as np
 
 from graphuq.errors import GraphuqError, require
-from graphuq.labelling.cards import (
-    card_of,
-    history_of,
-    map_of,
-    remarks_of,
-    state_of,
-    thumb_of,
-    without_help,
-)
+from graphuq.labelling.cards import card_of, map_of, remarks_of, state_of, thumb_of, without_help
+from graphuq.labelling.forecast import Answer
 from graphuq.labelling.items import Items
 from graphuq.labelling.model import Model, Snapshot
 from graphuq.labelling.records import GIVES_LABEL, LABEL
@@ -25,6 +18,7 @@ from graphuq.labelling.similarity import Similarity
 from graphuq.labelling.store import LabelStore, check_name
 from graphuq.labelling.turns import Turns
 from graphuq.labelling.unaided import UnaidedRows
+from graphuq.results.result import Result
 from graphuq.results.uncertainty import rank_by_uncertainty
 
 CACHED = 8  # latest posteriors that are kept, so that undo restores the same probabilities
@@ -63,6 +57,7 @@ class Session:
         self._offered_classes = tuple(classes)
         self._changed = threading.Condition()
         self._turns = Turns()
+        self.answer = Answer()  # that was shown last
         self._cache: dict[frozenset, Snapshot] = {}
         self._snapshot = Snapshot()
         self._order: np.ndarray | None = None  # unlabelled rows, the least certain first
@@ -70,7 +65,6 @@ class Session:
         self._revision, self._ready, self._busy, self._closed = 0, False, False, False
         self._failure: str | None = None
         self._labels = self._current_labels()
-        self._history = history_of(store.records, self.given)
         self._thread = threading.Thread(target=self._run, name="graphuq-posterior", daemon=True)
 
     def start(self) -> "Session":
@@ -150,15 +144,15 @@ class Session:
             If the disk does not take the labels.
         """
         user, label = check_name(user, "user"), check_name(label, "label")
+        errors = self.answer.errors
         self.check_rows(rows)
-        errors = self._snapshot.errors
         kind, batch = self.unaided.kind_of(user, rows, kind)
         self.write(
             user,
             dict.fromkeys(map(int, rows), label),
             probabilities=probabilities,
             model=version,
-            expected_errors=None if errors is None else errors[0],
+            expected_errors=None if errors is None else errors.expected,
             kind=kind,
             batch=batch,
         )
@@ -233,17 +227,27 @@ class Session:
         return self._model.similarity if self._ready else None
 
     @property
-    def graph(self) -> Any:
-        """The graph of the items; None until it is there."""
-        return self._model.graph if self._ready else None
+    def settings(self) -> Any:
+        """Settings of the classifier, with the graph; None until it is there."""
+        return self._model.settings if self._ready else None
+
+    @property
+    def result(self) -> Result | None:
+        """Posterior whose predictions count: that of the answer, or at first the quick one."""
+        return self.answer.result or self._snapshot.result
+
+    def show_answer(self, answer: Answer) -> None:
+        """Show how many errors are left."""
+        with self._changed:
+            self.answer = answer
+            self._touch()
 
     def state(self, user: str, tab: str = "") -> dict[str, Any]:
-        """Return counts, classes, errors left, and what to look at again."""
+        """Return counts, classes, and what to look at again."""
         self._see_others()
-        disagreements = self.store.disagreements()
         with self._changed:
             self._turns.see(check_name(user, "user"), tab)
-            snapshot, labels = self._snapshot, self._labels
+            snapshot, labels, disputed = self._snapshot, self._labels, self.store.disagreements()
             offered = [*self._offered_classes, *sorted(set(self.given.values()))]
             later = [name for name in self.store.classes() if name in set(labels.values())]
             names = dict.fromkeys([*offered, *later, *snapshot.classes])
@@ -254,8 +258,7 @@ class Session:
                 "failure": self._failure,
                 "restored": self.store.n_restored,
                 "people": self.store.standing.people,
-                "history": [[n, *values] for n, values in sorted(self._history.items())],
-                **state_of(self.items, snapshot, labels, list(names), disagreements),
+                **state_of(self.items, snapshot, labels, list(names), disputed),
             }
 
     def map(self) -> dict[str, Any]:
@@ -323,8 +326,6 @@ class Session:
         self._cache[key] = snapshot
         while len(self._cache) > CACHED:
             del self._cache[next(iter(self._cache))]
-        if snapshot.errors is not None:
-            self._history[len(snapshot.labels)] = list(snapshot.errors)
         self._touch()
 
     def _is_behind(self) -> bool:

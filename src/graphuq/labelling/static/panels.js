@@ -28,14 +28,16 @@ export function showNeighbours(card, colorOf, open) {
 export function showErrors(state) {
   const text = byId("errors");
   if (state.errors === null) {
-    text.textContent = "Label two classes to see how many errors are left.";
+    text.textContent = state.uncounted ?? "Label two classes to see how many errors are left.";
     byId("chart").replaceChildren();
     return;
   }
-  const [expected, lower, upper] = state.errors.map((value) => Math.round(value));
-  const range = upper > lower ? ` (90 %: ${lower} to ${upper})` : "";
-  const unlabelled = state.n_items - state.n_labelled;
-  text.textContent = `About ${expected}${range} of ${unlabelled} unlabelled items would be wrong.`;
+  const { n_labels, n_left, is_average } = state.errors;
+  const [expected, lower, upper] = ["expected", "lower", "upper"].map((n) => Math.round(state.errors[n]));
+  const range = upper > lower ? ` (90\u00a0%: ${lower} to ${upper})` : "";
+  const who = is_average ? "an average over models" : "the model";
+  text.textContent = `About ${expected}${range} of ${n_left} unlabelled items would be wrong, `
+    + `says ${who} at ${n_labels} labels.`;
   byId("chart").replaceChildren(chart(state.history, text.textContent));
 }
 

@@ -1,0 +1,88 @@
+"""A classifier that follows labels as they change: updates where possible, else new fits."""
+
+import warnings
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
+
+import numpy as np
+from jaxtyping import Int
+
+from graphuq.classifier.classifier import GraphClassifier
+from graphuq.errors import GraphuqError
+from graphuq.results.result import Result
+
+T = TypeVar("T")
+
+REFIT_FACTOR = 2.0  # growth of the number of labels after which hyperparameters are chosen again
+
+
+class FollowingClassifier:
+    """Settings, and the fit to the latest labels.
+
+    Parameters
+    ----------
+    settings : GraphClassifier
+        With a ready-made graph of the N items and ``missing_label=None``.
+    """
+
+    def __init__(self, settings: GraphClassifier) -> None:
+        self._settings = settings
+        self._n_labels_of_fit = 0
+        self.fitted: GraphClassifier | None = None
+
+    def wants_refit(self, n_labels: int) -> bool:
+        """Return whether labels are so many more that hyperparameters should be chosen again."""
+        return n_labels >= REFIT_FACTOR * self._n_labels_of_fit
+
+    def forget(self) -> None:
+        """Begin anew with the next labels."""
+        self.fitted = None
+
+    def follow(self, labels: Mapping[int, str], refit: bool = False) -> Result:
+        """Return the posterior given labels of two classes or more.
+
+        Parameters
+        ----------
+        labels : mapping of int to str
+        refit : bool, default False
+            Choose hyperparameters again.
+        """
+        if refit or self.fitted is None or not self._update(self.fitted, labels):
+            self._fit(labels)
+        assert self.fitted is not None
+        return self.fitted.result_
+
+    @staticmethod
+    def _update(fitted: GraphClassifier, labels: Mapping[int, str]) -> bool:
+        """Add and change labels; return whether that was possible."""
+        known = fitted.result_.posterior
+        names = fitted.result_.classes[_codes(known)]
+        old = dict(zip(known.labelled.tolist(), map(str, names), strict=True))
+        rows = sorted(r for r in {*old, *labels} if old.get(r) != labels.get(r))
+        if rows:
+            try:
+                fitted.add_labels(rows, np.array([labels.get(r, "") for r in rows], dtype=object))
+            except GraphuqError:  # such as a likelihood for two classes: a new fit chooses another
+                return False
+        return True
+
+    def _fit(self, labels: Mapping[int, str]) -> None:
+        y = np.full(self._settings.graph.n_nodes, "", dtype=object)
+        for row, label in labels.items():
+            y[row] = label
+        self.fitted, self._n_labels_of_fit = None, len(labels)
+        self.fitted = GraphClassifier(**self._settings.get_params(deep=False)).fit(None, y)
+
+
+def _codes(posterior: Any) -> Int[np.ndarray, " J"]:
+    """Return the class of each given label as an index from 0."""
+    labels = posterior.labels
+    return (labels if posterior.likelihood.is_multiclass else labels > 0).astype(np.int64)
+
+
+def with_notes(act: Callable[[], T]) -> tuple[T, tuple[str, ...]]:
+    """Return what a function returns, and its warnings as sentences."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        found = act()
+    return found, tuple(dict.fromkeys(" ".join(str(w.message).split()) for w in caught))
