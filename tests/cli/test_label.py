@@ -156,6 +156,23 @@ def test_the_same_command_goes_on(label, csv):
     assert page.session._offered_classes == ("neither",)
 
 
+def test_exports_are_read_again(label, csv, tmp_path):
+    """What one campaign wrote is the source of another, with its labels."""
+    exports = [part for name in ("prodigy", "huggingface", "jsonl") for part in ("--export", name)]
+    page, _, labels = label(csv, "--text-column", "body", *exports)
+    known = dict(zip(labels["id"].astype(int), labels["label"], strict=True))
+    page, _, _ = label(tmp_path / "out" / "huggingface.parquet", out="second")
+    assert page.session.items.texts == ITEMS
+    assert page.session.given == known
+    table = tmp_path / "out" / "labelled.jsonl"
+    columns = ["--text-column", "text", "--label-column", "label", "--id-column", "id"]
+    page, _, _ = label(table, *columns, out="third")
+    assert page.session.items.texts == ITEMS
+    assert page.session.given == known
+    page, _, _ = label(tmp_path / "out" / "prodigy.jsonl", out="fourth")
+    assert page.session.items.texts == [ITEMS[row] for row in sorted(known)]
+
+
 @pytest.mark.parametrize("kind", ["npy", "npz", "csv", "sparse"])
 def test_features_in_a_file_of_their_own(label, csv, tmp_path, kind):
     path = tmp_path / f"emb.{'npz' if kind == 'sparse' else kind}"
@@ -288,6 +305,7 @@ def test_ctrl_c_ends_the_page_and_writes_the_tables(csv, tmp_path):
         (["{short}", "--encode"], "--encode: given beside 'short.npy'"),
         (["--images", ".", "--encode"], "--encode: given beside --images without a table"),
         (["{csv}", "--encode", "--features", "{short}"], "--encode: given beside --features"),
+        (["{csv}", "--text-column", "body", "--export", "coco"], "use one of csv, parquet, jsonl"),
         (["{csv}", "--kind", "body=text"], "--kind: given without --encode"),
         (["{csv}", "--image-column", "name", "--encode", "--pca", "2"], "of a known type"),
     ],

@@ -73,7 +73,10 @@ def page(stranger):
     return stranger
 
 
-ADDRESSES = ("/", "/static/label.js", "/api/state", "/api/queue", "/labels.csv", "/item/0/picture")
+ADDRESSES = (
+    *("/", "/static/label.js", "/api/state", "/api/queue"),
+    *("/labels.csv", "/export/jsonl", "/item/0/picture"),
+)
 
 
 @pytest.mark.parametrize("address", ADDRESSES)

@@ -28,6 +28,7 @@ from graphuq.labelling.items import (
     TableItems,
     TextItems,
 )
+from graphuq.labelling.layouts import Layout, layout_of
 from graphuq.results.formats import formats_of_reading
 from graphuq.utils.gate import read_npy, require_file
 from graphuq.utils.text_numbers import to_numbers
@@ -120,6 +121,9 @@ def _read(file: Path | None, columns: Columns) -> Source:
         assert columns.images is not None
         _refuse(columns, "--images without a table", "text", "image", "label", "id")
         return Source(PictureFiles.in_folder(columns.images), None, words=PIXEL_WORDS)
+    layout = layout_of(file) if columns.encoder is None else None
+    if layout is not None:
+        return _read_layout(file, layout, columns)
     require_file(file)
     kind = file.suffix.lower()
     if columns.encoder is not None and kind not in formats_of_reading():
@@ -129,6 +133,18 @@ def _read(file: Path | None, columns: Columns) -> Source:
     if kind in (".npy", ".npz"):
         return _read_arrays(file, columns)
     return _read_table(file, columns)
+
+
+def _read_layout(file: Path, layout: Layout, columns: Columns) -> Source:
+    """Return items and labels of a file or folder of another tool."""
+    beside = f"'{file.name}', a file of {layout.name}"
+    _refuse(columns, beside, "image", "label", "id")
+    require(columns.images is None, "--images", f"given beside {beside}", "leave it out")
+    found = layout.read(file, columns.text)
+    items, n_known = found.items(), int((found.labels != "").sum())
+    words = PIXEL_WORDS if items.has_pictures else TEXT_WORDS
+    line = f"{file.name}: {len(items)} items of {layout.name}, {n_known} with labels"
+    return Source(items, None, found.labels if n_known else None, words, line=line)
 
 
 def read_features(path: Path) -> Any:

@@ -36,8 +36,8 @@ def label(
         Path | None,
         typer.Argument(
             metavar="FILE",
-            help="CSV, Parquet, NPY, NPZ or H5AD file; each row is an item. Not needed with "
-            "--images.",
+            help="CSV, Parquet, JSONL, NPY, NPZ or H5AD file; each row is an item. Or a file of "
+            "Label Studio or Prodigy, or a data set of Hugging Face. Not needed with --images.",
         ),
     ] = None,
     text_column: Annotated[
@@ -147,6 +147,15 @@ def label(
             rich_help_panel=PAGE,
         ),
     ] = 0.95,
+    export: Annotated[
+        list[str] | None,
+        opt.option(
+            "LAYOUT",
+            "Also write items with labels at the end: csv, parquet, jsonl, label-studio, prodigy "
+            "or huggingface. May be repeated.",
+            opt.OUTPUT,
+        ),
+    ] = None,
     guidelines: Annotated[
         Path | None,
         opt.option("FILE", "Text or Markdown file that the page shows beside the item.", PAGE),
@@ -207,10 +216,12 @@ def label(
     from graphuq.cli.encoding import encoder_from
     from graphuq.cli.items import Columns, read_source
     from graphuq.cli.unread import require_unread
+    from graphuq.labelling.layouts import layout_named
 
     files = {"FILE": file, "--features": features, "--labels": labels,
              "--users": users, "--guidelines": guidelines}  # fmt: skip
-    require_unread(files, output, LABELS_FILE, *TABLES)
+    layouts = [layout_named(name) for name in export or []]
+    require_unread(files, output, LABELS_FILE, *TABLES, *(layout.file for layout in layouts))
 
     encoder = encoder_from(encode, impute, kind, missing_value, scaling)
     columns = Columns(text_column, image_column, label_column, id_column, drop or (), images,
@@ -237,7 +248,7 @@ def label(
         guidelines=guidelines,
         hosting=hosting,
     )
-    _serve(page, output, quiet)
+    _serve(page, output, layouts, quiet)
 
 
 def _hosting(
@@ -293,7 +304,7 @@ def _refuse(is_given: bool, what: str, beside: str) -> None:
     require(not is_given, what, f"given beside {beside}", "leave them out")
 
 
-def _serve(page: "LabellingPage", output: Path, quiet: bool) -> None:
+def _serve(page: "LabellingPage", output: Path, layouts: list[Any], quiet: bool) -> None:
     """Wait for Ctrl+C, then write the tables."""
     from graphuq.utils.csv_files import write_csv
 
@@ -312,7 +323,9 @@ def _serve(page: "LabellingPage", output: Path, quiet: bool) -> None:
     with output_folder(output, wait=WAIT), atomic_folder(output) as folder:
         for name, table in tables.items():
             write_csv(table, folder / name)
+        for layout in layouts:
+            page.export(layout.name, folder / layout.file)
     if not quiet:
         print(f"{len(labels)} of {len(predictions)} items are labelled")
-        for name in (LABELS_FILE, *tables):
+        for name in (LABELS_FILE, *tables, *(layout.file for layout in layouts)):
             print(f"  {output / name}")

@@ -118,6 +118,7 @@ def _routes(
         "/predictions.csv": questions.predictions,
         "/readings.csv": questions.readings,
         "/log.csv": questions.log,
+        "/export/{layout}": questions.export,
         "/report": questions.report,
         "/api/state": questions.state,
         "/api/queue": questions.queue,

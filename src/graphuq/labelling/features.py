@@ -12,7 +12,7 @@ from scipy import sparse
 from graphuq.classifier.classifier import GraphClassifier
 from graphuq.errors import InvalidInput, require
 from graphuq.graphs import Graph
-from graphuq.labelling.items import Items, PictureArrays, PictureFiles, TextItems
+from graphuq.labelling.items import Items, TextItems
 from graphuq.utils.gate import reading
 
 SIDE = 28  # pixels of a side, of pictures that are compared
@@ -54,7 +54,7 @@ def features_and_classifier(
         if settings.metric is None and settings.weights == "auto":
             settings = GraphClassifier(**{**settings.get_params(deep=False), "metric": "cosine"})
         return text_features(items.texts), settings
-    if isinstance(items, PictureFiles | PictureArrays):
+    if items.has_pictures:
         return picture_features(items), settings
     raise InvalidInput("X", "not given", "give features, or texts or pictures as items")
 

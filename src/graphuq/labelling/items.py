@@ -44,6 +44,7 @@ class Items(ABC):
 
     ids: Sequence[str]
     beside: "TableItems | None" = None
+    has_pictures = False
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -141,6 +142,10 @@ class TableItems(Items):
         ]
         return {"kind": "fields", "fields": pairs, "more": len(self.names) - len(pairs)}
 
+    def columns(self) -> "list[tuple[str, np.ndarray]]":
+        """Return all names and values."""
+        return list(zip(self.names, self._columns, strict=True))
+
     def words(self, row: int) -> str:
         """Return the values of the first columns."""
         return " ".join(_printed(column[row]) for column in self._columns[:SEARCHED_FIELDS])
@@ -168,6 +173,8 @@ class PictureFiles(Items):
     InvalidInput, StorageError
         If a file is missing, outside the folder, or not of a known type of picture.
     """
+
+    has_pictures = True
 
     def __init__(
         self,
@@ -241,6 +248,8 @@ class PictureArrays(Items):
         largest value is white.
     ids : sequence of str, optional
     """
+
+    has_pictures = True
 
     def __init__(self, pixels: np.ndarray, ids: Sequence[str] | None = None) -> None:
         fits = pixels.ndim == 3 or (pixels.ndim == 4 and pixels.shape[3] in (3, 4))

@@ -2,8 +2,10 @@
 
 import asyncio
 import re
+import tempfile
 import time
 import warnings
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
@@ -22,6 +24,7 @@ from graphuq.labelling.finding import MAX_FOUND, Finder
 from graphuq.labelling.forecast import Forecasts
 from graphuq.labelling.guidelines import guidelines_of
 from graphuq.labelling.json_requests import json_answer
+from graphuq.labelling.layouts import labelled_by, layout_named
 from graphuq.labelling.logins import name_of
 from graphuq.labelling.people import Accuracies, readings_table
 from graphuq.labelling.session import Session
@@ -147,6 +150,17 @@ class Questions:
         session = self._session
         table = predictions_of(session.items, session.result, session.latest[1])
         return _table(table, "predictions.csv")
+
+    def export(self, request: Request) -> Response:
+        """Return items and labels in the layout of another tool."""
+        layout = layout_named(request.path_params["layout"])
+        with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
+            warnings.simplefilter("ignore", GraphuqWarning)
+            path = Path(folder) / layout.file
+            layout.write(labelled_by(self._session), path)
+            headers = {"Content-Disposition": f'attachment; filename="{layout.file}"'}
+            return Response(path.read_bytes(), headers=headers,
+                            media_type="application/octet-stream")  # fmt: skip
 
     def _user_of(self, request: Request) -> tuple[str, str]:
         """Return who asks, and on which of several pages."""

@@ -2,14 +2,13 @@
 
 import getpass
 import webbrowser
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from graphuq.classifier.classifier import GraphClassifier
-from graphuq.classifier.labels import split_labels
 from graphuq.classifier.options import check_options
 from graphuq.errors import require
 from graphuq.labelling.accounts import Accounts
@@ -19,6 +18,8 @@ from graphuq.labelling.forecast import Forecasts
 from graphuq.labelling.guidelines import guidelines_of
 from graphuq.labelling.hosting import ADDRESS, Hosting
 from graphuq.labelling.items import TableItems, items_of
+from graphuq.labelling.known import known_labels
+from graphuq.labelling.layouts import labelled_by, write_labelled
 from graphuq.labelling.local_server import LocalServer
 from graphuq.labelling.model import Model
 from graphuq.labelling.notebook import page_text, widget
@@ -221,6 +222,24 @@ class LabellingPage(LocalServer):
         session = self.session
         return predictions_of(session.items, session.result, session.latest[1])
 
+    def export(self, layout: str, path: str | Path) -> None:
+        """Write items and labels for another tool.
+
+        Parameters
+        ----------
+        layout : {"csv", "parquet", "jsonl", "label-studio", "prodigy", "huggingface"}
+            See docs/labelling_page.md.
+        path : path
+
+        Raises
+        ------
+        InvalidInput
+            If there is no layout of this name, or it cannot hold the items.
+        StorageError
+            If the file cannot be written.
+        """
+        write_labelled(labelled_by(self.session), layout, path)
+
     def widget(self, height: int = 900) -> Any:
         """Return the page as a widget for Jupyter (extra ``graphuq[jupyter]``).
 
@@ -244,22 +263,6 @@ class LabellingPage(LocalServer):
 
     def __repr__(self) -> str:
         return f"LabellingPage({self.address}, {len(self.session.items)} items)"
-
-
-def known_labels(y: Any, n_items: int) -> Mapping[int, str]:
-    """Return the labels that are known already, by row.
-
-    Raises
-    ------
-    InvalidInput
-        If there is not one value for each item.
-    """
-    if y is None:
-        return {}
-    values, given = split_labels(y, -1, needed=False)
-    require(len(values) == n_items, "y", f"{len(values)} values", f"give {n_items}, one an item")
-    rows = np.flatnonzero(given)
-    return {int(row): check_name(str(values[row]), "y") for row in rows}
 
 
 def _account() -> str:

@@ -8,9 +8,9 @@ from graphuq.classifier.classifier import GraphClassifier
 from graphuq.errors import require
 from graphuq.labelling.features import check_rows, features_and_classifier
 from graphuq.labelling.items import TextItems, items_of
+from graphuq.labelling.known import known_labels
 from graphuq.labelling.local_server import LocalServer
 from graphuq.labelling.model import Model
-from graphuq.labelling.server import known_labels
 from graphuq.labelling.session import Session
 from graphuq.labelling.store import LabelStore
 from graphuq.utils.extras import require_extra

@@ -1,0 +1,69 @@
+"""Layouts of files of other tools: which one a file is of, and the writing of each."""
+
+from pathlib import Path
+
+from graphuq.errors import InvalidInput
+from graphuq.labelling.layouts.base import Imported, Labelled, Layout, labelled_by
+from graphuq.labelling.layouts.hugging_face import HuggingFace
+from graphuq.labelling.layouts.label_studio import LabelStudio
+from graphuq.labelling.layouts.plain import Plain, PlainJsonLines, PlainParquet
+from graphuq.labelling.layouts.prodigy import Prodigy
+from graphuq.utils.files import atomic_write
+
+LAYOUTS: dict[str, Layout] = {
+    kind.name: kind()
+    for kind in (Plain, PlainParquet, PlainJsonLines, LabelStudio, Prodigy, HuggingFace)
+}
+"""Layouts by the names that users type."""
+
+
+def layout_of(path: Path) -> Layout | None:
+    """Return the layout of a file or folder of another tool; None for a plain table."""
+    return next((layout for layout in LAYOUTS.values() if layout.fits(path)), None)
+
+
+def layout_named(name: str) -> Layout:
+    """Return a layout by its name.
+
+    Raises
+    ------
+    InvalidInput
+        If there is none of this name.
+    """
+    if name not in LAYOUTS:
+        raise InvalidInput("layout", repr(name), f"use one of {', '.join(LAYOUTS)}")
+    return LAYOUTS[name]
+
+
+def write_labelled(labelled: Labelled, name: str, path: str | Path) -> None:
+    """Write items and labels in a layout: the whole file, or none.
+
+    Parameters
+    ----------
+    labelled : Labelled
+    name : str
+        Layout.
+    path : path
+
+    Raises
+    ------
+    InvalidInput
+        If there is no layout of this name, or it cannot hold the items.
+    StorageError
+        If the file cannot be written.
+    """
+    layout = layout_named(name)
+    with atomic_write(Path(path)) as temporary:
+        layout.write(labelled, temporary)
+
+
+__all__ = [
+    "LAYOUTS",
+    "Imported",
+    "Labelled",
+    "Layout",
+    "labelled_by",
+    "layout_named",
+    "layout_of",
+    "write_labelled",
+]
