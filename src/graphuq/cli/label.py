@@ -1,5 +1,6 @@
 """``graphuq label``: a person labels items in the browser; labels and predictions are files."""
 
+import dataclasses
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -64,6 +65,15 @@ def label(
             "each item, in the same order.",
             opt.INPUT,
             default="numbers of FILE, words of texts, or pixels",
+        ),
+    ] = None,
+    embed: Annotated[
+        str | None,
+        opt.option(
+            "MODEL",
+            "Model that computes features of texts or pictures once, where its package is "
+            "installed: sentence-transformers/NAME, timm/NAME, or a file .onnx.",
+            opt.INPUT,
         ),
     ] = None,
     label_column: opt.LabelColumn = None,
@@ -227,6 +237,10 @@ def label(
     columns = Columns(text_column, image_column, label_column, id_column, drop or (), images,
                       features, encoder, read_options(read))  # fmt: skip
     source = read_source(file, columns, labels)
+    if embed is not None:
+        require(features is None, "--embed", "given beside --features", "give one of the two")
+        require(encoder is None, "--embed", "given beside --encode", "give one of the two")
+        source = dataclasses.replace(source, features=None, words=f"Features: {embed}.")
     if not quiet:
         print(*filter(None, (source.line, source.words)), sep="\n")
     shown = file if file is not None else images
@@ -246,6 +260,8 @@ def label(
         overlap=overlap,
         goal=goal,
         guidelines=guidelines,
+        embed=embed,
+        progress=embed is not None and not quiet,
         hosting=hosting,
     )
     _serve(page, output, layouts, quiet)

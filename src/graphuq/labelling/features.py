@@ -1,7 +1,5 @@
 """Features of items for which none were given: words of texts, pixels of pictures."""
 
-import io
-import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -13,7 +11,7 @@ from graphuq.classifier.classifier import GraphClassifier
 from graphuq.errors import InvalidInput, require
 from graphuq.graphs import Graph
 from graphuq.labelling.items import Items, TextItems
-from graphuq.utils.gate import reading
+from graphuq.labelling.pictures import picture_of
 
 SIDE = 28  # pixels of a side, of pictures that are compared
 N_COMPONENTS = 50  # principal components of pixels
@@ -139,15 +137,8 @@ def _reduced(items: Items, row: int) -> np.ndarray:
     """Return a picture as SIDE × SIDE pixels of three colours."""
     from PIL import Image
 
-    content, _ = items.picture(row)
-    with reading(items.ids[row], "picture"), warnings.catch_warnings():
-        warnings.simplefilter("error", Image.DecompressionBombWarning)
-        with Image.open(io.BytesIO(content)) as opened:
-            opened.draft("RGB", (4 * SIDE, 4 * SIDE))
-            picture = opened.convert("RGBA")
-    ground = Image.new("RGBA", picture.size, "white")
-    ground.alpha_composite(picture)
-    return np.asarray(ground.convert("RGB").resize((SIDE, SIDE), Image.Resampling.BOX))
+    picture = picture_of(items, row, 4 * SIDE)
+    return np.asarray(picture.resize((SIDE, SIDE), Image.Resampling.BOX))
 
 
 def check_rows(X: Any, items: Items) -> None:

@@ -13,6 +13,8 @@ from graphuq.classifier.options import check_options
 from graphuq.errors import require
 from graphuq.labelling.accounts import Accounts
 from graphuq.labelling.cards import predictions_of
+from graphuq.labelling.encoders import encoder_named
+from graphuq.labelling.feature_store import stored_features
 from graphuq.labelling.features import check_rows, features_and_classifier
 from graphuq.labelling.forecast import Forecasts
 from graphuq.labelling.guidelines import guidelines_of
@@ -26,6 +28,7 @@ from graphuq.labelling.notebook import page_text, widget
 from graphuq.labelling.session import Session
 from graphuq.labelling.store import LabelStore, check_name
 from graphuq.utils.extras import require_extra
+from graphuq.utils.progress import Progress, reporting
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -37,6 +40,7 @@ def label(
     *,
     y: Any = None,
     columns: "pd.DataFrame | None" = None,
+    embed: str | None = None,
     classes: Sequence[str] = (),
     ids: Sequence[str] | None = None,
     labels: str | Path = "labels.jsonl",
@@ -50,6 +54,7 @@ def label(
     goal: float = 0.95,
     guidelines: str | Path | None = None,
     hosting: Hosting | None = None,
+    progress: bool | Progress = False,
 ) -> "LabellingPage":
     """Label items on a page in the browser, which proposes what to label next.
 
@@ -69,6 +74,10 @@ def label(
         Classes that are known already; −1, NaN, None or "" where there is none.
     columns : pandas.DataFrame, N rows, optional
         What is shown beside each item, such as sender and date of a text.
+    embed : str, optional
+        Model that computes features of texts or pictures, where its package is installed:
+        "sentence-transformers/NAME", "timm/NAME", or a file that ends in ".onnx". They are
+        computed once, and kept in the folder of ``labels``.
     classes : sequence of str, optional
         Classes that the page offers from the start; new ones can be added there.
     ids : sequence of str, optional
@@ -96,6 +105,8 @@ def label(
     hosting : Hosting, optional
         People who log in, and the address at which a proxy offers the page. By default the page is
         for this machine only.
+    progress : bool or callable, default False
+        Progress of features that ``embed`` computes; see `graphuq.infer`.
 
     Returns
     -------
@@ -131,6 +142,11 @@ def label(
         Accounts(hosting.users)
     given = known_labels(y, len(shown))
     names = [check_name(str(name), "classes") for name in classes]
+    if embed is not None:
+        require(X is None, "embed", "given beside X", "leave out one of the two")
+        encoder = encoder_named(embed)
+        with reporting(progress) as report:
+            X = stored_features(shown, encoder, Path(labels), report)
     X, classifier = features_and_classifier(X, shown, classifier)
     check_options(classifier)
     store = LabelStore(labels, shown)

@@ -10,7 +10,11 @@ Progress: TypeAlias = Callable[[str, int, int, float], None]
 """Callback that gets the phase, steps done, all steps, and mean acceptance or another number."""
 
 
-COUNTED = {"neighbours": "rows", "eigenpairs": "converged"}  # what a phase counts, if not steps
+COUNTED = {
+    "neighbours": "rows",
+    "eigenpairs": "converged",
+    "features": "items",
+}  # what a phase counts, if not steps
 
 
 @contextmanager
