@@ -1,16 +1,20 @@
 """The loop of labels and posteriors: cold start, undo, new classes, several people."""
 
+import tempfile
 import threading
 import time
 
 import numpy as np
 import pytest
+from scipy import sparse
 
 import graphuq as gq
 from graphuq.errors import InvalidInput
 from graphuq.labelling import session as module
 from graphuq.labelling import turns
 from graphuq.labelling.finding import Finder
+from graphuq.labelling.items import items_of
+from graphuq.labelling.model import Model
 from graphuq.labelling.similarity import Similarity
 from graphuq.labelling.store import LabelStore
 
@@ -27,6 +31,34 @@ def test_first_items_are_central_and_different(moons):
     assert rows[2] not in similarity.central_rows(60, without=rows[2:3])
     closest = similarity.closest(int(rows[0]), np.arange(60), 10)
     assert (moons.classes[closest] == moons.classes[rows[0]]).all()
+
+
+def test_items_are_chosen_while_the_graph_of_many_is_built(monkeypatch):
+    """All five groups of sorted rows are among the first items, before there is a graph."""
+    rng = np.random.default_rng(0)
+    X = np.repeat(5 * np.eye(5), 1_200, axis=0) + rng.normal(size=(6_000, 5))
+    for features in (X, sparse.csr_array(X)):
+        rows = Model(features).first_rows()
+        assert len(set(rows.tolist())) == 16
+        assert {row // 1_200 for row in rows[:8].tolist()} == set(range(5))
+    assert len(Model(X[:100]).first_rows()) == 0  # their graph is there in a moment
+    begun, go_on = threading.Event(), threading.Event()
+
+    def prepare(self):
+        begun.set()
+        assert go_on.wait(30)
+        raise InvalidInput("X", "stopped", "this ends the thread")
+
+    monkeypatch.setattr(Model, "prepare", prepare)
+    items = items_of(None, X)
+    with tempfile.TemporaryDirectory() as folder:
+        store = LabelStore(f"{folder}/labels.jsonl", items)
+        session = module.Session(items, Model(X), store).start()
+        assert begun.wait(30)
+        queue = [card["row"] for card in session.queue("ada", 8)]
+        go_on.set()
+        session.close()
+    assert {row // 1_200 for row in queue} == set(range(5))
 
 
 def test_reduction_of_variance_is_that_of_the_formula(moons):

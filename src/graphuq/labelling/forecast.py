@@ -72,6 +72,11 @@ class Answer(NamedTuple):
     result: Result | None = None
     errors: ErrorsLeft | None = None
 
+    @property
+    def expected_errors(self) -> float | None:
+        """Expected number of errors."""
+        return None if self.errors is None else self.errors.expected
+
 
 class Answerer:
     """The model of the answer, which follows the labels.

@@ -6,10 +6,12 @@ from typing import Any
 
 import numpy as np
 from jaxtyping import Float, Int
+from scipy import sparse
 
 from graphuq.acquisition.query import rule_of
 from graphuq.classifier.classifier import GraphClassifier
 from graphuq.classifier.options import build_graph, graph_from
+from graphuq.graphs import Graph
 from graphuq.labelling.features import default_classifier
 from graphuq.labelling.following import FollowingClassifier, with_notes
 from graphuq.labelling.intervals import ClassIntervals
@@ -17,6 +19,8 @@ from graphuq.labelling.similarity import Similarity
 from graphuq.results.label_checks import suspect_labels
 from graphuq.results.result import Result
 
+MANY = 5_000  # items, above which their graph takes more than a moment
+N_SAMPLED = 2_000  # of them, whose graph shows what to begin with
 QUEUE = 16  # items that are chosen with one posterior
 SUSPECTS = 8  # labels to look at again
 
@@ -87,12 +91,29 @@ class Model:
         self._graph_notes: tuple[str, ...] = ()
         self.n_items = 0
 
+    def first_rows(self) -> Int[np.ndarray, " n"]:
+        """Return items to begin with while the graph of many items is built; none of few.
+
+        They are those that tell most about a random sample of the items, by its own graph.
+        """
+        X = self._X
+        is_table = isinstance(X, np.ndarray) or sparse.issparse(X)
+        if self._settings.graph != "knn" or not is_table or X.shape[0] <= MANY:
+            return np.arange(0)
+        rows = np.sort(np.random.default_rng(0).choice(X.shape[0], N_SAMPLED, replace=False))
+        part = X[rows] if isinstance(X, np.ndarray) else X.tocsr()[rows]
+        graph, _ = with_notes(lambda: self._graph_of(part))
+        similarity, _ = with_notes(lambda: Similarity(graph))
+        return rows[similarity.central_rows(QUEUE)]
+
+    def _graph_of(self, X: Any) -> Graph:
+        s = self._settings
+        return build_graph(graph_from(s.graph), X, s.n_neighbors, s.weights, s.metric)
+
     def prepare(self) -> None:
         """Build the graph, once, and what follows from it alone."""
         s = self._settings
-        graph, self._graph_notes = with_notes(
-            lambda: build_graph(graph_from(s.graph), self._X, s.n_neighbors, s.weights, s.metric)
-        )
+        graph, self._graph_notes = with_notes(lambda: self._graph_of(self._X))
         s.set_params(graph=graph, n_neighbors="auto", weights="auto", metric=None)
         self.n_items = graph.n_nodes
         self.similarity, _ = with_notes(lambda: Similarity(graph))

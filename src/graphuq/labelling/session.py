@@ -144,7 +144,6 @@ class Session:
             If the disk does not take the labels.
         """
         user, label = check_name(user, "user"), check_name(label, "label")
-        errors = self.answer.errors
         self.check_rows(rows)
         kind, batch = self.unaided.kind_of(user, rows, kind)
         self.write(
@@ -152,7 +151,7 @@ class Session:
             dict.fromkeys(map(int, rows), label),
             probabilities=probabilities,
             model=version,
-            expected_errors=None if errors is None else errors.expected,
+            expected_errors=self.answer.expected_errors,
             kind=kind,
             batch=batch,
         )
@@ -336,6 +335,7 @@ class Session:
     def _run(self) -> None:
         """Renew the posterior whenever labels change, and choose hyperparameters when idle."""
         with self._failures_shown():
+            self._snapshot = Snapshot(queue=self._model.first_rows())
             self._model.prepare()
             with self._changed:
                 self._ready = True
