@@ -120,7 +120,7 @@ def test_the_page_compares_by_them(sentence_transformers, tmp_path):
     path = tmp_path / "labels.jsonl"
     with gq.label(None, TEXTS, labels=path, progress=lambda *a: told.append(a), **options) as page:
         page.session.wait_until_current()
-        graph = page.session.settings.graph.weights
+        graph = page.session.model.settings.graph.weights
         animal = np.array([text[0] for text in TEXTS])
         pairs = graph.tocoo()
         assert (animal[pairs.row] == animal[pairs.col]).mean() > 0.9

@@ -4,6 +4,8 @@ import numpy as np
 import pytest
 
 import graphuq as gq
+from graphuq.classifier import fitting
+from graphuq.classifier.options import basis_of
 from graphuq.errors import InvalidInput
 from graphuq.labelling.audits import Audits
 from graphuq.labelling.forecast import Answer, ErrorsLeft, Forecasts, widened
@@ -29,7 +31,7 @@ def fitted(session, labels, **options):
     y = np.full(60, "", dtype=object)
     y[list(labels)] = list(labels.values())
     classifier = gq.GraphClassifier(
-        graph=session.settings.graph, inference="expectation-propagation", **options
+        graph=session.model.settings.graph, inference="expectation-propagation", **options
     )
     p = classifier.fit(None, y).result_.probabilities
     return p, (1 - p.max(axis=1))[np.setdiff1d(np.arange(60), list(labels))].sum()
@@ -61,6 +63,25 @@ def test_the_answer_is_the_average(forecasts_of):
     shown = forecasts.state
     assert shown["errors"]["expected"] == later.expected
     assert [n for n, *_ in shown["history"]][-1] == 8
+
+
+def test_eigenpairs_are_solved_once_for_all_fits(open_session, monkeypatch):
+    """The quick model, its refits and the average share a basis; answers are tested above."""
+    solved = []
+
+    def count(*arguments):
+        solved.append(arguments)
+        return basis_of(*arguments)
+
+    monkeypatch.setattr(fitting, "basis_of", count)
+    session = open_session(given=GIVEN)
+    forecasts = Forecasts(session).start()
+    forecasts.wait()
+    for row in (5, 20, 40, 55):
+        session.label("ada", [row], "left" if row < 30 else "right")
+    session.wait_until_current()
+    assert forecasts.wait().errors.n_labels == 8
+    assert len(solved) == 1
 
 
 def test_a_model_of_the_users_own_answers_itself(forecasts_of):

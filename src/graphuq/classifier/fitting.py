@@ -41,9 +41,16 @@ if TYPE_CHECKING:
 
 
 def fit_classifier(
-    classifier: "GraphClassifier", X: Table | None, y: Labels, sample_weight: ArrayLike | None
+    classifier: "GraphClassifier",
+    X: Table | None,
+    y: Labels,
+    sample_weight: ArrayLike | None,
+    basis: Any = None,
 ) -> None:
-    """Infer the class of every row; see `GraphClassifier.fit`."""
+    """Infer the class of every row; see `GraphClassifier.fit`.
+
+    A basis is that of an earlier fit with the same graph, Laplacian and number of eigenpairs.
+    """
     require_no_fork()
     word, model, inference = check_options(classifier)  # before any work
     require_same_order(X, y)
@@ -75,15 +82,16 @@ def fit_classifier(
             report,
             getattr(classifier, "feature_names_in_", None),
         )
-        basis = basis_of(
-            classifier.graph_,
-            classifier.laplacian,
-            classifier.n_eigenpairs,
-            classifier.tail_eigenvalue,
-            model,
-            report,
-            labels.n_classes,
-        )
+        if basis is None:
+            basis = basis_of(
+                classifier.graph_,
+                classifier.laplacian,
+                classifier.n_eigenpairs,
+                classifier.tail_eigenvalue,
+                model,
+                report,
+                labels.n_classes,
+            )
     classifier.classes_ = given.classes
     selected = model.select(basis, labels)
     _warn_of_unused_blocks(basis, selected)

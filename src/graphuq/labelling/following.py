@@ -10,10 +10,18 @@ from jaxtyping import Int
 from graphuq.classifier.classifier import GraphClassifier
 from graphuq.errors import GraphuqError
 from graphuq.results.result import Result
+from graphuq.spectrum.solve import DEFAULT_EIGENPAIRS
+from graphuq.utils.lazy_imports import paused_collection
 
 T = TypeVar("T")
 
 REFIT_FACTOR = 2.0  # growth of the number of labels after which hyperparameters are chosen again
+
+
+class SharedBasis:
+    """The basis of a graph, which the first fit makes and all later ones take."""
+
+    basis: Any = None
 
 
 class FollowingClassifier:
@@ -23,10 +31,12 @@ class FollowingClassifier:
     ----------
     settings : GraphClassifier
         With a ready-made graph of the N items and ``missing_label=None``.
+    shared : SharedBasis
+        Of all classifiers of this graph, whose settings of eigenpairs are the same.
     """
 
-    def __init__(self, settings: GraphClassifier) -> None:
-        self._settings = settings
+    def __init__(self, settings: GraphClassifier, shared: SharedBasis) -> None:
+        self._settings, self._shared = settings, shared
         self._n_labels_of_fit = 0
         self.fitted: GraphClassifier | None = None
 
@@ -71,7 +81,14 @@ class FollowingClassifier:
         for row, label in labels.items():
             y[row] = label
         self.fitted, self._n_labels_of_fit = None, len(labels)
-        self.fitted = GraphClassifier(**self._settings.get_params(deep=False)).fit(None, y)
+        fitted = GraphClassifier(**self._settings.get_params(deep=False))
+        is_usual = len(set(labels.values())) <= DEFAULT_EIGENPAIRS  # more classes have more pairs
+        with paused_collection():
+            from graphuq.classifier.fitting import fit_classifier  # imports Numba
+        fit_classifier(fitted, None, y, None, self._shared.basis if is_usual else None)
+        if is_usual:
+            self._shared.basis = fitted._basis
+        self.fitted = fitted
 
 
 def _codes(posterior: Any) -> Int[np.ndarray, " J"]:

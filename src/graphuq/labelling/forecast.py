@@ -11,7 +11,7 @@ from graphuq.classifier.classifier import GraphClassifier
 from graphuq.classifier.options import model_of
 from graphuq.errors import GraphuqError, IncompatibleParts, require
 from graphuq.labelling.following import FollowingClassifier, with_notes
-from graphuq.labelling.model import Snapshot
+from graphuq.labelling.model import Model, Snapshot
 from graphuq.labelling.records import GIVES_LABEL, Record
 from graphuq.models import LargestEvidence, Likeliest
 from graphuq.results.errors_left import ErrorCount, expected_errors
@@ -88,15 +88,16 @@ class Answerer:
 
     Parameters
     ----------
-    settings : GraphClassifier
+    model : Model
         Of the page, with the graph.
     """
 
-    def __init__(self, settings: GraphClassifier) -> None:
+    def __init__(self, model: Model) -> None:
+        settings = model.settings
         self.is_average = model_of(settings.model) in QUICK
         default = {"model": "auto", "inference": "expectation-propagation"}
         self._follower = FollowingClassifier(
-            GraphClassifier(**{**settings.get_params(deep=False), **default})
+            GraphClassifier(**{**settings.get_params(deep=False), **default}), model.shared
         )
 
     def answer(self, snapshot: Snapshot) -> Answer:
@@ -176,7 +177,7 @@ class Forecasts:
         session = self._session
         while not session.is_closed:
             snapshot, _ = session.latest
-            if session.settings is None or self._known == (snapshot.labels, snapshot.version):
+            if session.model is None or self._known == (snapshot.labels, snapshot.version):
                 time.sleep(POLL_S)
                 continue
             began = time.monotonic()
@@ -188,7 +189,8 @@ class Forecasts:
     def _answer(self, snapshot: Snapshot) -> None:
         """Answer for the labels of a posterior, and show the errors."""
         if self._answerer is None:
-            self._answerer = Answerer(self._session.settings)
+            assert self._session.model is not None  # `_run` waits for it
+            self._answerer = Answerer(self._session.model)
         try:
             found, self._failure = self._answerer.answer(snapshot), None
         except GraphuqError as error:

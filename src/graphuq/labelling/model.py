@@ -13,7 +13,7 @@ from graphuq.classifier.classifier import GraphClassifier
 from graphuq.classifier.options import build_graph, graph_from
 from graphuq.graphs import Graph
 from graphuq.labelling.features import default_classifier
-from graphuq.labelling.following import FollowingClassifier, with_notes
+from graphuq.labelling.following import FollowingClassifier, SharedBasis, with_notes
 from graphuq.labelling.intervals import ClassIntervals
 from graphuq.labelling.similarity import Similarity
 from graphuq.results.label_checks import suspect_labels
@@ -87,7 +87,8 @@ class Model:
         self._settings = GraphClassifier(
             **{**classifier.get_params(deep=False), "missing_label": None}
         )
-        self._follower, self._n_labels = FollowingClassifier(self._settings), 0
+        self.shared = SharedBasis()
+        self._follower, self._n_labels = FollowingClassifier(self._settings, self.shared), 0
         self._graph_notes: tuple[str, ...] = ()
         self.n_items = 0
 

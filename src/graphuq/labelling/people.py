@@ -91,8 +91,8 @@ class Accuracies:
             If there are fewer than two people, or labels of one class only.
         """
         session = self._session
-        settings = session.settings
-        require(settings is not None, "labels", "no graph yet", "wait until it is built")
+        if session.model is None:
+            raise InvalidInput("labels", "no graph yet", "wait until it is built")
         standing = session.store.standing
         readings = {**standing.readings(), **standing.pairs()}
         people = sorted({user for by in readings.values() for user in by})
@@ -101,6 +101,8 @@ class Accuracies:
         for row, by in readings.items():
             for user, label in by.items():
                 y[row, people.index(user)] = label
-        fitted = AnnotatorClassifier(graph=settings.graph, inference=SAMPLING).fit(None, y)
+        fitted = AnnotatorClassifier(graph=session.model.settings.graph, inference=SAMPLING).fit(
+            None, y
+        )
         table = fitted.annotators_.assign(annotator=people)
         return {"people": table.to_dict("records"), "n_labels": int((y != "").sum())}

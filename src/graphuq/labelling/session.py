@@ -226,9 +226,9 @@ class Session:
         return self._model.similarity if self._ready else None
 
     @property
-    def settings(self) -> Any:
-        """Settings of the classifier, with the graph; None until it is there."""
-        return self._model.settings if self._ready else None
+    def model(self) -> Model | None:
+        """The model, whose thread is another one; None until its graph is there."""
+        return self._model if self._ready else None
 
     @property
     def result(self) -> Result | None:
