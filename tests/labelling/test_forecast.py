@@ -1,5 +1,8 @@
 """The answer of the page and its errors: an average over models, beside the quick model."""
 
+import os
+import sys
+
 import numpy as np
 import pytest
 
@@ -8,7 +11,14 @@ from graphuq.classifier import fitting
 from graphuq.classifier.options import basis_of
 from graphuq.errors import InvalidInput
 from graphuq.labelling.audits import Audits
-from graphuq.labelling.forecast import Answer, ErrorsLeft, Forecasts, widened
+from graphuq.labelling.forecast import (
+    NICENESS,
+    Answer,
+    Answerer,
+    ErrorsLeft,
+    Forecasts,
+    widened,
+)
 from graphuq.results.errors_left import ErrorCount
 
 NAMES = np.array(["left", "right"])
@@ -116,6 +126,32 @@ def test_no_errors_without_two_classes_and_again_after_undo(forecasts_of):
     session.label("ada", [59], "right")
     with pytest.raises(InvalidInput, match="timeout"):
         forecasts.wait(timeout=0)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="threads have no priority of their own")
+def test_the_page_goes_first(forecasts_of):
+    """The thread has a lower priority than all others, which keep theirs."""
+    before = os.getpriority(os.PRIO_PROCESS, 0)
+    _, forecasts = forecasts_of(given=GIVEN)
+    forecasts.wait()
+    thread = forecasts._thread.native_id
+    assert os.getpriority(os.PRIO_PROCESS, thread) == max(before, NICENESS)
+    assert os.getpriority(os.PRIO_PROCESS, 0) == before
+
+
+def test_an_error_is_told_and_ends_nothing(forecasts_of, monkeypatch):
+    session, forecasts = forecasts_of(given=GIVEN)
+    forecasts.wait()
+    with monkeypatch.context() as broken:
+        broken.setattr(Answerer, "answer", lambda *_: 1 / 0)
+        session.label("ada", [20], "left")
+        session.wait_until_current()
+        assert forecasts.wait() == Answer()
+        assert "ZeroDivisionError" in forecasts.state["uncounted"]
+    session.label("ada", [21], "left")
+    session.wait_until_current()
+    assert forecasts.wait().errors.n_labels == 6
+    assert forecasts.state["uncounted"] is None
 
 
 def test_labels_keep_the_errors_that_were_shown(forecasts_of):

@@ -1,5 +1,8 @@
 """The answer of the page, and how many errors it has: an average over models, beside the page."""
 
+import contextlib
+import os
+import sys
 import threading
 import time
 from collections.abc import Mapping, Sequence
@@ -23,6 +26,7 @@ if TYPE_CHECKING:
 POLL_S = 0.2  # seconds between looks at the session
 QUICK = (LargestEvidence(), Likeliest())  # one model, for which an average gives the answer
 MARGIN = 1.1  # by which ends are moved out: docs/measurements/acquisition.md, "How many errors"
+NICENESS = 10  # of the thread, as of the command nice
 REST = 2.0  # seconds of rest for each second of work, so that the page has the processor
 
 
@@ -174,6 +178,7 @@ class Forecasts:
         return known is not None and known == (labels, snapshot.version)
 
     def _run(self) -> None:
+        _give_way()
         session = self._session
         while not session.is_closed:
             snapshot, _ = session.latest
@@ -193,13 +198,23 @@ class Forecasts:
             self._answerer = Answerer(self._session.model)
         try:
             found, self._failure = self._answerer.answer(snapshot), None
-        except GraphuqError as error:
-            found, self._failure = Answer(), str(error)
+        except Exception as error:
+            if self._session.is_closed:  # pools of threads may have ended with the process
+                return
+            name = "" if isinstance(error, GraphuqError) else f"{type(error).__name__}: "
+            found, self._failure = Answer(), f"{name}{error}"
         if found.errors is not None:
             count = found.errors
             self._history[count.n_labels] = [count.expected, count.lower, count.upper]
         self._known = snapshot.labels, snapshot.version
         self._session.show_answer(found)
+
+
+def _give_way() -> None:
+    """Let other threads go first, where threads have priorities of their own: on Linux."""
+    if sys.platform == "linux":
+        with contextlib.suppress(OSError):
+            os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), NICENESS)
 
 
 def history_of(records: Sequence[Record], given: Mapping[int, str]) -> dict[int, list[float]]:

@@ -23,6 +23,6 @@ document.addEventListener("click", async (event) => {
   const path = link.getAttribute("href"), answer = await window.graphuqRequest(path);
   const copy = document.createElement("a");
   copy.href = URL.createObjectURL(await answer.blob());
-  copy.download = path.slice(1);
+  copy.download = link.download || path.slice(1);
   copy.click();
 });
