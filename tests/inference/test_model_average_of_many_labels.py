@@ -170,7 +170,7 @@ def test_without_gaussians_there_are_draws(monkeypatch):
 
 
 def test_their_error_is_that_of_exact_draws():
-    """Errors agree to 0.01 or 20 %, for the answer itself and for fields that are too large."""
+    """From above, by up to 0.02 or 20 %, for the answer and for fields that are too large."""
     target = posterior(3)
     mixture = gq.infer(target).answer
     exact = gq.infer(target, ModelAverage(fields="gibbs"), n_samples=3_000, stop=None)
@@ -180,11 +180,12 @@ def test_their_error_is_that_of_exact_draws():
     for own in (mixture, mixture._replace(components=tuple(larger))):
         p = summarize(own, target.field, rows, link).label_mean
         expected = np.sqrt(((p - exact.probabilities[nodes]) ** 2).sum(axis=1).mean() / 2)
-        assert error_by_draws(target, own, rows) == pytest.approx(expected, rel=0.2, abs=0.01)
+        stated = error_by_draws(target, own, rows)
+        assert expected - 0.005 < stated < 1.2 * expected + 0.02
     assert expected > 0.05  # of the larger fields
     found = gq.infer(target).diagnostics
     assert found.acceptance is None
-    assert found.probability_error < 0.02
+    assert found.probability_error < 0.03
     assert "differ from those of draws by about" in found.verdict
 
 

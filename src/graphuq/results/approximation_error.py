@@ -6,10 +6,12 @@ taken over the same draws: if q is the posterior, nothing is left of them, not e
 standard error is that of the ratio's influence function ``w (f − E_w f)/E[w] − (f − E f)``.
 
 An average of several classes has too many dimensions for weights. Its error is the root mean square
-difference from few draws of some of its components, less their Monte-Carlo error.
+difference from few draws of some of its components, less their Monte-Carlo error, and with two
+standard errors of that estimate added.
 """
 
-from typing import NamedTuple
+import dataclasses
+from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Float
@@ -21,6 +23,7 @@ from graphuq.inference import (
     Independence,
 )
 from graphuq.inference.class_covariance import ClassCovariance
+from graphuq.inference.draws import Draws
 from graphuq.inference.model_average import ClassShares, coefficients_given
 from graphuq.inference.reference import n_proposals
 from graphuq.inference.settings import RunSettings
@@ -35,6 +38,7 @@ MAX_UNKNOWN = 0.05  # share of components of unknown error, above which the sum 
 N_ERRORS = 2.0  # standard errors that are added to a difference
 N_COMPONENTS = 4  # of an average of several classes, which stand for all
 N_DRAWS, N_CHAINS = 25, 4  # of each of them, by which the error is estimated
+N_SPLIT = 100  # parts of the weights of an average, which are divided into halves
 
 
 class ApproximationError(NamedTuple):
@@ -48,7 +52,7 @@ class ApproximationError(NamedTuple):
     probability_error : float or None
         Largest error of a class probability at the nodes looked at, with two standard errors of
         its estimate added. None if too few draws have weight. For an average of several classes,
-        the root mean square error.
+        the root mean square error, from above in the same way.
     """
 
     acceptance: float | None
@@ -60,8 +64,10 @@ def mixture_error(posterior: Posterior, mixture: GaussianMixture, rows: Rows) ->
 
     Components with a small weight may have an unknown error, which then counts as 1.
     """
+    # The probabilities that are reported are those to a power, which enlarges errors by it at most.
     if posterior.likelihood.is_multiclass:
-        return ApproximationError(None, error_by_draws(posterior, mixture, rows))
+        error = error_by_draws(posterior, mixture, rows)
+        return ApproximationError(None, posterior.sharpness * error)
     shares = ClassShares.of(posterior)
     found = [
         approximation_error(posterior.component(int(number)), one, rows, shares)
@@ -75,32 +81,93 @@ def mixture_error(posterior: Posterior, mixture: GaussianMixture, rows: Rows) ->
     if weights[unknown].sum() > MAX_UNKNOWN:
         return ApproximationError(acceptance, None)
     errors = [1.0 if one.probability_error is None else one.probability_error for one in found]
-    # The probabilities that are reported are those to a power, which enlarges errors by it at most.
     return ApproximationError(acceptance, posterior.sharpness * float(weights @ errors))
 
 
 def error_by_draws(posterior: Posterior, mixture: GaussianMixture, rows: Rows) -> float:
-    """Return the root mean square error of class probabilities, beside 400 draws.
+    """Return the root mean square error of class probabilities, beside 400 draws, from above.
 
     They are those of four components, evenly spaced in the order of the average by their weights,
     each of which stands for a quarter. The squared error of a node is ``½ Σ_k (p_k − p̂_k)²``, which
-    is ``(p − p̂)²`` for two classes.
-    Without what Monte-Carlo errors add it is an estimate that may be negative at a node.
+    is ``(p − p̂)²`` for two classes. Products of differences from two chains have its mean, without
+    what Monte-Carlo errors add. Two standard errors are added, which leaving out one chain at a
+    time gives (jackknife). Draws of the components are weighed by their evidence as importance
+    sampling corrects it, so that errors of the weights are in the difference, too. The error of
+    components that stand for others is that of `error_of_strata`.
     """
     link = posterior.likelihood.link
     settings = RunSettings(n_samples=N_DRAWS, n_chains=N_CHAINS)
     points = (np.arange(N_COMPONENTS) + 0.5) / N_COMPONENTS
     places = np.searchsorted(np.cumsum(mixture.weights), points).clip(max=len(mixture.weights) - 1)
     chosen, counts = np.unique(places, return_counts=True)
-    difference, variance = 0.0, 0.0
-    for k, share in zip(chosen.tolist(), (counts / N_COMPONENTS).tolist(), strict=True):
-        one, gaussian = posterior.component(int(mixture.numbers[k])), mixture.components[k]
+    own = [posterior.component(int(number)) for number in np.asarray(mixture.numbers)[chosen]]
+    gaussians, shares = [mixture.components[k] for k in chosen], counts / N_COMPONENTS
+    corrected = shares * evidence_ratios(own, gaussians)
+    corrected /= corrected.sum()
+    differences: Any = 0.0
+    for one, gaussian, share, right in zip(own, gaussians, shares, corrected, strict=True):
         draws = CollapsedGibbs().run(one, settings, gaussian)
-        drawn, own = (summarize(answer, one.field, rows, link) for answer in (draws, gaussian))
-        difference = difference + share * (drawn.label_mean - own.label_mean)
-        variance = variance + (share * drawn.label_mcse) ** 2
-    squares = np.asarray(difference**2 - variance)
-    return float(np.sqrt(max(0.0, squares.sum(axis=1).mean() / 2)))
+        found = summarize(gaussian, one.field, rows, link).label_mean
+        chains = [
+            summarize(_one_chain(draws, c), one.field, rows, link).label_mean
+            for c in range(N_CHAINS)
+        ]
+        differences = differences + right * np.array(chains) - share * found
+    products = np.einsum("cik,dik->cd", differences, differences) / (2 * differences.shape[1])
+    pairs = 1 - np.eye(N_CHAINS)
+    left_out = [
+        (products * pairs)[np.ix_(kept, kept)].sum() / ((N_CHAINS - 1) * (N_CHAINS - 2))
+        for kept in (np.flatnonzero(np.arange(N_CHAINS) != c) for c in range(N_CHAINS))
+    ]
+    error = np.sqrt(N_CHAINS - 1) * np.std(left_out)
+    square = (products * pairs).sum() / pairs.sum()
+    of_strata = error_of_strata(mixture, rows, link)
+    return float(np.sqrt(max(0.0, square) + N_ERRORS * error + of_strata**2))
+
+
+def error_of_strata(mixture: GaussianMixture, rows: Rows, link: Any) -> float:
+    """Return half the root mean square difference between every second component and the others.
+
+    Each stands for components of its stratum, in an order in which neighbours are alike.
+    """
+    points = (np.arange(N_SPLIT) + 0.5) / N_SPLIT
+    places = np.searchsorted(np.cumsum(mixture.weights), points).clip(max=len(mixture.weights) - 1)
+    signs = np.bincount(places, 1.0 - 2 * (np.arange(N_SPLIT) % 2), minlength=len(mixture.weights))
+    difference: Any = 0.0
+    for k in np.flatnonzero(signs).tolist():
+        one = summarize(mixture.components[k], mixture.fields[k], rows, link).label_mean
+        difference = difference + signs[k] / (N_SPLIT / 2) * one
+    return float(np.sqrt((np.asarray(difference) ** 2).sum(axis=-1).mean() / 2) / 2)
+
+
+def evidence_ratios(
+    posteriors: list[Posterior], gaussians: list[GaussianApproximation]
+) -> Float[np.ndarray, " m"]:
+    """Return the evidence of each posterior over that of its Gaussian, by importance sampling.
+
+    They are all 1 if too few draws of one of them have weight.
+    """
+    ratios = np.ones(len(posteriors))
+    for m, (one, gaussian) in enumerate(zip(posteriors, gaussians, strict=True)):
+        target = one.plain_target
+        if isinstance(gaussian.white_covariance, ClassCovariance) or not can_be_referred(target):
+            return np.ones(len(posteriors))
+        n = n_proposals(one)
+        propose = Independence().proposals(target, gaussian, "float64", MAX_IN_NUMPY)
+        logs = np.asarray(propose(np.random.default_rng(3), n).log_weight, dtype=np.float64)
+        weights = np.exp(logs - gaussian.log_evidence)
+        if not weights.sum() ** 2 / (weights**2).sum() >= MIN_EFFECTIVE:
+            return np.ones(len(posteriors))
+        ratios[m] = weights.mean()
+    return ratios
+
+
+def _one_chain(draws: Draws, chain: int) -> Draws:
+    """Return the draws of one chain alone."""
+    own: dict[str, Any] = {
+        name: getattr(draws, name)[[chain]] for name in ("white", "log_likelihood", "acceptance")
+    }
+    return dataclasses.replace(draws, reference=None, log_ratio=None, **own)
 
 
 def approximation_error(

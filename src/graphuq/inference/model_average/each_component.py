@@ -23,7 +23,11 @@ from graphuq.inference.base import Approximation, Sampler
 from graphuq.inference.checkpoint import checkpoint_of_part
 from graphuq.inference.draws import Draws
 from graphuq.inference.model_average.class_shares import ClassShares
-from graphuq.inference.model_average.component_weights import component_weights
+from graphuq.inference.model_average.component_weights import (
+    N_APPROXIMATED,
+    N_SAMPLED,
+    component_weights,
+)
 from graphuq.inference.settings import RunSettings
 from graphuq.posterior.posterior import Posterior
 from graphuq.utils.checks import seed_number
@@ -82,7 +86,8 @@ class EachComponent:
         # Gaussians under the weight of class shares bring a correction of their own.
         by_class = ClassShares.of(posterior) is not None
         corrected = not (by_class and isinstance(self.method, Approximation))
-        found = component_weights(posterior, seed, corrected)
+        n_strata = N_APPROXIMATED if isinstance(self.method, Approximation) else N_SAMPLED
+        found = component_weights(posterior, seed, corrected, n_strata)
         weights = np.exp(found.log_weights)
         own, answers = [posterior.component(n) for n in found.numbers.tolist()], []
         path = settings.checkpoint
