@@ -62,6 +62,12 @@ def test_a_folder_of_parquet_files(folder, tmp_path, capsys):
         [parquet.read_table(tmp_path / "o2" / f"rows-0000{k}.parquet") for k in range(2)]
     )
     assert again.equals(table)
+    lines = (folder.parent / "labels.csv").read_text().replace(",", "|")
+    (tmp_path / "l.csv").write_text(lines)
+    drop[1:2] = [str(tmp_path / "l.csv"), "--read-labels", "separator=|"]
+    assert classify(folder, tmp_path / "s", tmp_path / "o3", *drop) == 0
+    third = [parquet.read_table(tmp_path / "o3" / f"rows-0000{k}.parquet") for k in range(2)]
+    assert pa.concat_tables(third).equals(table)
     assert len(list((tmp_path / "s").glob("pairs-*"))) == 2  # and of whitened rows
 
 

@@ -244,6 +244,72 @@ def test_the_index_of_pandas_has_the_ids(encoder, tmp_path):
     assert table.features.shape == (N, 3)
 
 
+@pytest.mark.parametrize("encoder", [None, gq.TableEncoder()])
+def test_an_index_that_counts_from_one_has_the_ids(encoder, tmp_path):
+    """Pandas writes such a range as metadata alone."""
+    TABLE.set_axis(pd.RangeIndex(1, N + 1)).to_parquet(tmp_path / "t.parquet")
+    table = read_table(tmp_path / "t.parquet", "label", encoder=encoder)
+    assert table.ids.tolist() == [str(k) for k in range(1, N + 1)]
+    TABLE.to_parquet(tmp_path / "t.parquet")
+    encoder = None if encoder is None else gq.TableEncoder()
+    table = read_table(tmp_path / "t.parquet", "label", encoder=encoder)
+    assert table.ids.tolist() == [str(k) for k in range(N)]
+
+
+LABELS = "id;label\n1;yes\n{};no\n3;yes\n"
+
+
+def labelled(tmp_path, first, last, *options):
+    """Classify a table whose rows have names from ``first`` on, or none, by labels of three ids."""
+    index = None if first is None else range(first, N + first)
+    frame = TABLE[["width", "c"]]
+    frame = frame if index is None else frame.set_axis(index)
+    frame.to_csv(tmp_path / "t.csv", index=index is not None)
+    (tmp_path / "l.csv").write_text(LABELS.format(last), encoding="utf-8")
+    words = ["classify", str(tmp_path / "t.csv"), "--labels", str(tmp_path / "l.csv")]
+    return run([*words, "-o", str(tmp_path / "out"), "--inference", "laplace", *options])
+
+
+@pytest.mark.parametrize(
+    ("first", "last", "said"),
+    [
+        (1, 0, "id 0, and its first column, which has no name, counts rows from 1"),
+        (None, N, f"id {N}, and it counts rows from 0 to {N - 1}; labels seem to be counted from"),
+        (0, N, f"id {N}, and it counts rows from 0"),
+        (None, N + 1, "with ids that the table lacks"),
+    ],
+)
+def test_labels_that_are_counted_otherwise_are_refused(first, last, said, tmp_path, capsys):
+    assert labelled(tmp_path, first, last) == 2
+    assert said in " ".join(capsys.readouterr().err.split())
+    assert not (tmp_path / "out" / "predictions.csv").exists()
+
+
+@pytest.mark.parametrize("first", [1, None])
+def test_an_id_is_the_name_of_a_row(first, tmp_path, capsys):
+    assert labelled(tmp_path, first, 2) == 0
+    named = f"rows named by the first column, 1 to {N}"
+    assert (named in capsys.readouterr().out) == (first is not None)
+    found = pd.read_csv(tmp_path / "out" / "predictions.csv")
+    assert found[found["given"].notna()]["id"].tolist() == [1, 2, 3]
+
+
+def test_how_the_file_of_labels_is_read_can_be_said(tmp_path, capsys):
+    told = "--read-labels", "separator=;"
+    assert labelled(tmp_path, None, 2, *told) == 0
+    assert labelled(tmp_path, None, 2, "--read-labels", "separator=|") == 2
+    assert labelled(tmp_path, None, 2, "--read-labels", "x") == 2
+    assert "--read-labels: 'x'" in capsys.readouterr().err
+    words = ["classify", str(tmp_path / "t.csv"), "--label-column", "c", *told]
+    assert run([*words, "-o", str(tmp_path / "o")]) == 2
+    assert "without --labels" in capsys.readouterr().err
+    labels = pd.DataFrame({"id": [1, 2, 3], "label": ["x", "y", "x"]})
+    labels.to_parquet(tmp_path / "l.parquet")
+    words = ["classify", str(tmp_path / "t.csv"), "--labels", str(tmp_path / "l.parquet"), *told]
+    assert run([*words, "-o", str(tmp_path / "o")]) == 2
+    assert "--read-labels: given beside 'l.parquet'" in capsys.readouterr().err
+
+
 def test_a_cut_file_is_found_whatever_its_separator(tmp_path):
     text = TABLE.to_csv(index=False, sep=";")
     (tmp_path / "t.csv").write_text(text[: text.rindex(";") - 20], encoding="utf-8")

@@ -6,6 +6,7 @@ import shutil
 import sys
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pytest
 from pyarrow import parquet
@@ -709,3 +710,11 @@ def test_unused_names_are_gone(fitted):
     assert not found._stored.stages.first.rows.is_done
     assert neighbors.MIN_RECALL > 0.99
     assert settings.DEFAULT_TOLERANCE == 1e-2
+
+
+def test_an_index_of_pandas_is_no_feature(tmp_path):
+    frame = pd.DataFrame({"a": np.arange(4.0), "b": np.arange(4.0)}, index=[3, 1, 0, 2])
+    frame.to_parquet(tmp_path / "t.parquet")
+    with pytest.raises(InvalidInput, match="is an index of pandas and no feature"):
+        open_source(tmp_path / "t.parquet")
+    assert open_source(tmp_path / "t.parquet", ["__index_level_0__"]).names == ["a", "b"]

@@ -28,6 +28,7 @@ def classify(
     weight_column: opt.WeightColumn = None,
     drop: opt.Drop = None,
     read: opt.Read = None,
+    read_labels: opt.ReadLabels = None,
     encode: opt.Encode = False,
     impute: opt.Impute = False,
     kind: opt.Kind = None,
@@ -63,7 +64,7 @@ def classify(
     """
     all_given = dict(locals())
     from graphuq.cli.annotators import annotators_from
-    from graphuq.cli.columns import check_format, require_one_source, weights_from
+    from graphuq.cli.columns import check_format, label_options, require_one_source, weights_from
     from graphuq.cli.edges import edge_files
     from graphuq.cli.fitting import check_options, classifier_options, fit_and_write
     from graphuq.cli.searching import parse_proportions, parse_search
@@ -78,6 +79,7 @@ def classify(
         "name the column with the known classes, or give --labels FILE",
     )
     check_format(file_format)
+    told = label_options(read_labels, labels)
     lists = edge_files(str(given.get("graph", "")))
     files = {"FILE": file, "--labels": labels} | {f"--graph {path}": path for path in lists}
     if store is not None:
@@ -108,7 +110,7 @@ def classify(
         table, cells, options["graph"] = _read(file, edges, node_options, cell_options, options)
         if table.line and not quiet:
             print(table.line)
-        labelled = _given_labels(table, labels, missing_label, label_column)
+        labelled = _given_labels(table, labels, missing_label, label_column, told)
         require(
             weight_column is None or not search,
             "--weight-column",
@@ -211,12 +213,13 @@ def _given_labels(
     labels: Path | None,
     missing_label: list[str] | None,
     label_column: str | None,
+    told: Mapping[str, str],
 ) -> "np.ndarray":
     """Return the class of each labelled row, or by each annotator, empty where unlabelled."""
     from graphuq.cli.columns import without_missing
     from graphuq.cli.label_files import read_labels
 
     in_table = table.labels if table.annotations is None else table.annotations
-    given = in_table if labels is None else read_labels(labels, table.ids, label_column)
+    given = in_table if labels is None else read_labels(labels, table.ids, label_column, told)
     assert given is not None  # one of the two sources is required
     return without_missing(given, missing_label or None)

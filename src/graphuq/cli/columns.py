@@ -154,8 +154,8 @@ def weights_from(
     return np.where(given, numbers, 1.0)
 
 
-def read_options(texts: Sequence[str] | None) -> dict[str, str]:
-    """Return the parts of option ``--read`` by their names.
+def read_options(texts: Sequence[str] | None, option: str = "--read") -> dict[str, str]:
+    """Return the parts of option ``--read``, or of one like it, by their names.
 
     Raises
     ------
@@ -166,9 +166,20 @@ def read_options(texts: Sequence[str] | None) -> dict[str, str]:
     for text in texts or ():
         name, equals, value = text.partition("=")
         remedy = "write NAME=VALUE, as in separator=';'"
-        require(bool(name.strip() and equals and value), "--read", f"{text!r}", remedy)
+        require(bool(name.strip() and equals and value), option, f"{text!r}", remedy)
         named[name.strip()] = value
     return named
+
+
+def label_options(texts: Sequence[str] | None, labels: Path | None) -> dict[str, str]:
+    """Return the parts of option ``--read-labels``, which is refused without ``--labels``."""
+    require(
+        not texts or labels is not None,
+        "--read-labels",
+        f"{list(texts or ())} without --labels",
+        "add --labels FILE, or use --read for FILE",
+    )
+    return read_options(texts, "--read-labels")
 
 
 NOT_GIVEN = {"scaling": "none", "weights": "auto"}  # of options whose default is not None

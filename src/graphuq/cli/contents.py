@@ -52,7 +52,8 @@ class Contents(NamedTuple):
         """Return how the file was read, in one line."""
         parts = [f"{path.name}: {self.features.shape[0]} rows"]
         parts += [str(self.format)] if self.format is not None and str(self.format) else []
-        parts += ["rows named by the first column"] if self.ids is not None else []
+        if self.ids is not None and len(self.ids):
+            parts.append(f"rows named by the first column, {self.ids[0]} to {self.ids[-1]}")
         counts = Counter(one.kind for one in self.readings.values())
         kinds = [f"{n} {kind if n == 1 else PLURALS[kind]}" for kind, n in counts.items()]
         words = {name: self._written(one) for name, one in self.readings.items()}

@@ -95,7 +95,9 @@ def _without_names(
     They are the index of a table of pandas, or a first column without a name, as R and pandas
     write one.
     """
-    if not isinstance(frame.index, pd.RangeIndex | pd.MultiIndex) and frame.index.is_unique:
+    index = frame.index
+    plain = isinstance(index, pd.RangeIndex) and (index.start, index.step) == (0, 1)
+    if not (plain or isinstance(index, pd.MultiIndex)) and index.is_unique:
         return frame.reset_index(drop=True), as_text(pd.Series(frame.index))
     first = str(frame.columns[0]) if frame.shape[1] else ""
     if first != UNNAMED or first in used or not frame[first].is_unique:

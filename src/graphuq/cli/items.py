@@ -82,7 +82,12 @@ class Source:
     line: str = ""
 
 
-def read_source(file: Path | None, columns: Columns, labels: Path | None) -> Source:
+def read_source(
+    file: Path | None,
+    columns: Columns,
+    labels: Path | None,
+    told: Mapping[str, str] | None = None,
+) -> Source:
     """Read what is to be labelled.
 
     Parameters
@@ -92,6 +97,8 @@ def read_source(file: Path | None, columns: Columns, labels: Path | None) -> Sou
     columns : Columns
     labels : path or None
         Second file with the columns id and label.
+    told : dict of str to str, optional
+        What the user says of how that file holds its table.
 
     Raises
     ------
@@ -110,7 +117,7 @@ def read_source(file: Path | None, columns: Columns, labels: Path | None) -> Sou
                 "give one row for each item, in the same order")  # fmt: skip
         source = dataclasses.replace(source, features=features, words="", is_graph=False)
     if labels is not None:
-        given = read_labels(labels, np.array(source.items.ids, dtype=str))
+        given = read_labels(labels, np.array(source.items.ids, dtype=str), told=told)
         source = dataclasses.replace(source, labels=given)
     return source
 

@@ -82,6 +82,7 @@ def label(
     id_column: opt.IdColumn = None,
     drop: opt.Drop = None,
     read: opt.Read = None,
+    read_labels: opt.ReadLabels = None,
     encode: opt.Encode = False,
     impute: opt.Impute = False,
     kind: opt.Kind = None,
@@ -216,7 +217,7 @@ def label(
 
     Example: graphuq label mails.csv --text-column body -o out
     """
-    from graphuq.cli.columns import read_options, require_one_source
+    from graphuq.cli.columns import label_options, read_options, require_one_source
     from graphuq.utils.extras import require_extra
 
     require_extra("label")
@@ -236,7 +237,7 @@ def label(
     encoder = encoder_from(encode, impute, kind, missing_value, scaling)
     columns = Columns(text_column, image_column, label_column, id_column, drop or (), images,
                       features, encoder, read_options(read))  # fmt: skip
-    source = read_source(file, columns, labels)
+    source = read_source(file, columns, labels, label_options(read_labels, labels))
     if embed is not None:
         require(features is None, "--embed", "given beside --features", "give one of the two")
         require(encoder is None, "--embed", "given beside --encode", "give one of the two")

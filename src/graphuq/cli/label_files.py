@@ -1,20 +1,27 @@
 """Files of labels, with the columns ``id`` and ``label``."""
 
+from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
 
 from graphuq.cli.columns import check_column, same_name
-from graphuq.cli.frames import as_text, read_frame
+from graphuq.cli.frames import as_text, format_of_file, read_frame
 from graphuq.cli.tables import check_ids
-from graphuq.errors import require
+from graphuq.errors import InvalidInput, require
+from graphuq.results.formats import Csv
 from graphuq.utils.gate import require_file
 from graphuq.utils.spreadsheets import unmarked
 
 MANY = 20  # labels that may all be different
 
 
-def read_labels(path: Path, ids: np.ndarray, column: str | None = None) -> np.ndarray:
+def read_labels(
+    path: Path,
+    ids: np.ndarray,
+    column: str | None = None,
+    told: Mapping[str, str] | None = None,
+) -> np.ndarray:
     """Return the labels of a file in the order of ``ids``, empty where there is none.
 
     Parameters
@@ -23,16 +30,20 @@ def read_labels(path: Path, ids: np.ndarray, column: str | None = None) -> np.nd
     ids : numpy.ndarray of str, shape (N,)
     column : str, optional
         Column of the labels; by default ``label``.
+    told : dict of str to str, optional
+        What the user says of how a file of text holds its table.
 
     Raises
     ------
     InvalidInput
-        If an id is not among ``ids``, or repeats.
+        If an id is not among ``ids``, or repeats. An id is the name of a row, or its number from 0
+        if the table names none, and is never counted in another way.
     StorageError
         If the file cannot be read.
     """
-    labels = _labels_by_id(path, column)
+    labels = _labels_by_id(path, column, told)
     unknown = np.setdiff1d(list(labels), ids)
+    refuse_other_count(unknown, ids)
     require(
         len(unknown) == 0,
         "labels",
@@ -42,7 +53,30 @@ def read_labels(path: Path, ids: np.ndarray, column: str | None = None) -> np.nd
     return np.array([labels.get(identifier, "") for identifier in ids.tolist()], dtype=str)
 
 
-def read_labels_of_rows(path: Path) -> dict[int, str]:
+def refuse_other_count(unknown: np.ndarray, ids: np.ndarray) -> None:
+    """Raise `InvalidInput` if rows are counted from 0 and labels from 1, or the other way round.
+
+    Parameters
+    ----------
+    unknown : numpy.ndarray of str
+        Ids of labels that the table lacks.
+    ids : numpy.ndarray of str, shape (N,)
+    """
+    last = str(len(ids))
+    for first, lacking in (("1", "0"), ("0", last)):
+        counted = [str(k) for k in range(int(first), int(first) + len(ids))]
+        if lacking in unknown and ids.tolist() == counted:
+            named = "its first column, which has no name, counts" if first == "1" else "it counts"
+            other = "0" if first == "1" else "1"
+            raise InvalidInput(
+                "labels",
+                f"id {lacking}, and {named} rows from {first} to {counted[-1]}; labels seem to be "
+                f"counted from {other}",
+                f"count rows from {first} in --labels, or name a column by --id-column",
+            )
+
+
+def read_labels_of_rows(path: Path, told: Mapping[str, str] | None = None) -> dict[int, str]:
     """Return the labels of a file whose ids are row numbers from 0.
 
     Raises
@@ -52,16 +86,18 @@ def read_labels_of_rows(path: Path) -> dict[int, str]:
     StorageError
         If the file cannot be read.
     """
-    labels = _labels_by_id(path)
+    labels = _labels_by_id(path, None, told)
     bad = [name for name in labels if not name.isdigit()]
     require(not bad, "labels", f"id {bad[:1]}", "use row numbers from 0, which --store needs")
     return {int(name): label for name, label in labels.items() if label}
 
 
-def _labels_by_id(path: Path, column: str | None = None) -> dict[str, str]:
+def _labels_by_id(path: Path, column: str | None, told: Mapping[str, str] | None) -> dict[str, str]:
     require_file(path)
+    is_text = isinstance(format_of_file(path), Csv)
+    require(is_text or not told, "--read-labels", f"given beside '{path.name}'", "leave it out")
     texts = ["id", "Id", "ID", "label", "Label"] if column is None else ["id", "Id", "ID", column]
-    frame = read_frame(path, texts)
+    frame = read_frame(path, texts, format_of_file(path, told))
     names = [str(name) for name in frame.columns]
     id_column, label_column = same_name("id", names), column or same_name("label", names)
     for name in (id_column, label_column):

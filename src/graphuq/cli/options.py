@@ -229,6 +229,15 @@ Read = Annotated[
         default="found from the file, and printed",
     ),
 ]
+ReadLabels = Annotated[
+    list[str] | None,
+    option(
+        "NAME=VALUE",
+        "How the file of --labels holds its table, as --read says it of FILE.",
+        INPUT,
+        default="found from the file",
+    ),
+]
 Scaling = Annotated[
     str,
     option(

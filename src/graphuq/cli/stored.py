@@ -10,8 +10,8 @@ import numpy as np
 from graphuq.errors import InvalidInput, require
 
 USED = (
-    "file", "store", "workers", "scheduler", "label_column", "labels", "missing_label",
-    "truth_column", "drop", "output", "quiet", "resume",
+    "file", "store", "workers", "scheduler", "label_column", "labels", "read_labels",
+    "missing_label", "truth_column", "drop", "output", "quiet", "resume",
 )  # fmt: skip
 """Options of files that have a meaning beside ``--store``."""
 
@@ -36,6 +36,7 @@ def classify_in_store(command: Callable[..., None], given: Mapping[str, Any]) ->
     """
     from graphuq.classifier.classifier import GraphClassifier
     from graphuq.classifier.stored.output import summary_of_store
+    from graphuq.cli.columns import label_options
     from graphuq.cli.fitting import model_of_parts
     from graphuq.cli.label_files import read_labels_of_rows
     from graphuq.engine.cluster import dask_client
@@ -43,7 +44,8 @@ def classify_in_store(command: Callable[..., None], given: Mapping[str, Any]) ->
 
     _refuse_others(command, given)
     file, label_column = given["file"], given["label_column"]
-    labels: Any = label_column if label_column else read_labels_of_rows(given["labels"])
+    told = label_options(given["read_labels"], given["labels"])
+    labels: Any = label_column if label_column else read_labels_of_rows(given["labels"], told)
     missing = given["missing_label"] or [None]
     require(len(missing) == 1, "--missing-label", f"{missing} beside --store", "give one text")
     special = [*([given["truth_column"]] if given["truth_column"] else []), *(given["drop"] or ())]

@@ -30,6 +30,7 @@ from graphuq.utils.gate import (
     require_file,
     sparse_from,
 )
+from graphuq.utils.parquet_index import index_columns, index_range
 
 ARRAYS = (".npy", ".npz")  # files without a table
 BATCH_ROWS = 65_536  # rows that are read together
@@ -235,12 +236,14 @@ def _read_parquet(
         check_repeated(schema.names, path)
         for column in (*special, *dropped):
             check_column(column, schema.names)
-        index = _index_of(schema)
+        index, counted = index_columns(schema), index_range(schema)
         rest = [name for name in schema.names if name not in (*special, *dropped, *index)]
         names = feature_columns_of(rest, required)
         table = file.read(columns=[*special, *index]).to_pandas(ignore_metadata=True)
         columns = {column: as_text(table[column]) for column in special}
         ids = as_text(table[index[0]]) if len(index) == 1 and table[index[0]].is_unique else None
+        if counted is not None and len(counted) == file.metadata.num_rows:
+            ids = np.array([str(number) for number in counted])
         dtype = _number_type([schema.field(name).type for name in names])
         if dtype is None:
             frame = file.read(columns=names).to_pandas(ignore_metadata=True)
@@ -249,12 +252,6 @@ def _read_parquet(
         features = _read_batches(file, names, dtype)
         _refuse_gaps(features, names, bool(required))
     return Contents(columns, check_features(features, "features"), names, ids)
-
-
-def _index_of(schema: pa.Schema) -> list[str]:
-    """Return the columns that pandas wrote as the index of a table."""
-    found = (schema.pandas_metadata or {}).get("index_columns", [])
-    return [name for name in found if isinstance(name, str) and name in schema.names]
 
 
 def _number_type(types: list[pa.DataType]) -> type[np.floating] | None:

@@ -13,6 +13,7 @@ from graphuq.engine.store import load_mapped
 from graphuq.errors import InvalidInput, StorageError, require
 from graphuq.graphs.inputs import check_kind, is_frame, is_polars, to_matrix
 from graphuq.utils.gate import reading
+from graphuq.utils.parquet_index import index_columns
 
 BLOCK_ROWS = 100_000  # rows of a block of an array, and the smallest number of one of Parquet
 KINDS = (
@@ -210,6 +211,14 @@ def _numbers(schema: Any, special: Sequence[str], path: Path) -> list[str]:
             f"use one of {', '.join(map(str, schema.names[:5]))}",
         )
     names = [name for name in schema.names if name not in special]
+    index = [name for name in index_columns(schema) if name in names]
+    require(
+        not index,
+        "source",
+        f"{index} of '{path.name}' is an index of pandas and no feature, and rows of a store are "
+        "numbered from 0",
+        "write the table with index=False, or name the index among columns that are no features",
+    )
     require(names, "source", f"'{path.name}' has no columns of features", "give one or more")
     for name in names:
         kind = schema.field(name).type

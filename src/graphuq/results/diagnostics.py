@@ -247,9 +247,7 @@ def _(
 def _error_of(
     posterior: Posterior, answer: GaussianApproximation | GaussianMixture
 ) -> ApproximationError:
-    n_unlabelled = posterior.spectrum.n_nodes - len(posterior.observed_nodes)
-    nodes = monitored_nodes(posterior, min(ERROR_NODES, n_unlabelled or ERROR_NODES))
-    rows = node_rows(posterior)[nodes]
+    rows = node_rows(posterior)[monitored_nodes(posterior, ERROR_NODES)]
     if isinstance(answer, GaussianMixture):
         return mixture_error(posterior, answer, rows)
     return approximation_error(posterior, answer, rows)
