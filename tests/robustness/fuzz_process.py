@@ -30,7 +30,7 @@ def damaged(content, name, rng):
     if rng.uniform() < 0.5:
         if name.endswith(".npz"):
             return _in_archive(content, rng)
-        if name.endswith((".json", ".jsonl")):
+        if name.endswith((".json", ".jsonl", ".geojson")):
             return _in_json(content, rng)
     return _bytes(content, rng)
 

@@ -23,6 +23,7 @@ from graphuq.cli.tables import read_table
 from graphuq.engine.sources import open_source
 from graphuq.engine.store import Stage
 from graphuq.inference.checkpoint import Checkpoint
+from graphuq.labelling.accounts import Accounts, set_password
 from graphuq.labelling.features import reduced_pixels
 from graphuq.labelling.items import PictureFiles, TextItems
 from graphuq.labelling.label_studio.config import label_config, parse_config
@@ -156,6 +157,46 @@ def read_pictures(path):
     return reduced_pixels(PictureFiles(path.parent, [path.name, "other.png"], ["a", "b"]))
 
 
+def write_scene(path):
+    """Write a scene of nine pixels, which places and shapes label."""
+    import rasterio
+
+    where = rasterio.Affine(10.0, 0.0, 5e5, 0.0, -10.0, 5e6)
+    with rasterio.open(path, "w", driver="GTiff", count=2, height=3, width=3, dtype="float32",
+                       crs="EPSG:32632", transform=where) as file:  # fmt: skip
+        file.write(np.arange(18, dtype=np.float32).reshape(2, 3, 3))
+
+
+def read_scene(path):
+    from graphuq.external import raster
+
+    return raster.read_scene(path).read()
+
+
+def write_places(path):
+    write_scene(path.parent / "scene.tif")
+    path.write_text("x,y,class\n500005,4999995,wheat\n500025,4999975,beans\n")
+
+
+def write_shapes(path):
+    write_scene(path.parent / "scene.tif")
+    ring = [[5e5, 5e6], [5e5 + 20, 5e6], [5e5 + 20, 5e6 - 20], [5e5, 5e6]]
+    shapes = [("Point", [500025, 4999975], "beans"), ("Polygon", [ring], "wheat")]
+    features = [
+        {"type": "Feature", "properties": {"class": name},
+         "geometry": {"type": kind, "coordinates": at}}
+        for kind, at, name in shapes
+    ]  # fmt: skip
+    path.write_text(json.dumps({"type": "FeatureCollection", "features": features}))
+
+
+def read_places(path):
+    from graphuq.external import raster
+
+    scene = raster.read_scene(path.parent / "scene.tif")
+    return raster.read_labels(path, scene, crs="EPSG:32632")
+
+
 FILES = {
     "table.csv": (lambda path: TABLE.to_csv(path, index=False), lambda p: read_table(p, "label")),
     "table.tsv": (
@@ -186,7 +227,22 @@ FILES = {
     "club.graphml": (lambda path: networkx.write_graphml(CLUB, path), read_club),
     "club.gml": (lambda path: networkx.write_gml(CLUB, path), read_club),
     "club.gexf": (lambda path: networkx.write_gexf(CLUB, path), read_club),
+    "index.parquet": (
+        TABLE.set_axis(range(1, len(TABLE) + 1)).to_parquet,
+        lambda path: read_table(path, "label"),
+    ),
     "labels.csv": (hostile.write_labels, lambda path: read_labels(path, IDS)),
+    "told.csv": (
+        hostile.write_labels,
+        lambda path: read_labels(path, IDS, told={"separator": ",", "encoding": "utf-8"}),
+    ),
+    "users.json": (
+        lambda path: set_password(path, "ada", "a password of ada"),
+        lambda path: Accounts(path).users,
+    ),
+    "scene.tif": (write_scene, read_scene),
+    "places.csv": (write_places, read_places),
+    "places.geojson": (write_shapes, read_places),
     "items.csv": (
         lambda path: MIXED.to_csv(path, index=False),
         lambda path: read_source(path, Columns(text="colour", label="label"), None),
@@ -219,3 +275,5 @@ FILES = {
 READ_TWICE = {"cells.h5ad"}  # first by another process, which HDF5 may crash
 if importlib.util.find_spec("anndata") is None:
     del FILES["cells.h5ad"]
+if importlib.util.find_spec("rasterio") is None:
+    del FILES["scene.tif"], FILES["places.csv"], FILES["places.geojson"]

@@ -5,6 +5,7 @@ Slow: each case starts a command twice. ``GRAPHUQ_KILLS`` sets the number of kil
 disks, which only an administrator may mount.
 """
 
+import importlib.util
 import os
 import re
 import shutil
@@ -93,10 +94,25 @@ COMMANDS = {
         {"new.csv"},
         "new.csv",
     ),
+    "map": Command(
+        "map {folder}/scene.tif --labels {folder}/places.csv -o {folder}/out --quiet",
+        {
+            "classes.tif",
+            "probabilities.tif",
+            "entropy.tif",
+            "rank.tif",
+            "next.csv",
+            "report.html",
+            "settings.json",
+        },
+        "probabilities.tif",
+    ),
     "datasets": Command(
         "datasets two-moons --csv {folder}/out/moons.csv", {"moons.csv"}, "moons.csv"
     ),
 }
+if importlib.util.find_spec("rasterio") is None:
+    del COMMANDS["map"]
 LONG = {
     "pcn": CLASSIFY + "--inference pcn --n-warmup 5000 --n-samples 5000 --stop none",
     "store": CLASSIFY.replace("x.csv", "many.parquet") + "--store {folder}/store",
@@ -125,6 +141,20 @@ def write_cells(path):
     anndata.AnnData(X, obs, var, obsm={"X_own": hostile.MOONS.features}).write_h5ad(path)
 
 
+def write_scene(folder):
+    """Write a scene of two fields, and four labelled places."""
+    rasterio = pytest.importorskip("rasterio", reason="pip install graphuq[raster]")
+    values = np.random.default_rng(0).normal(size=(3, 40, 40)).astype(np.float32)
+    values[:, :, 20:] += 3.0
+    where = rasterio.Affine(10.0, 0.0, 5e5, 0.0, -10.0, 5e6)
+    with rasterio.open(folder / "scene.tif", "w", driver="GTiff", count=3, height=40, width=40,
+                       dtype="float32", crs="EPSG:32632", transform=where) as file:  # fmt: skip
+        file.write(values)
+    places = {"x": [5e5 + 25, 5e5 + 35, 5e5 + 325, 5e5 + 355], "y": 5e6 - 75}
+    table = pd.DataFrame(places | {"class": ["wheat", "wheat", "beans", "beans"]})
+    table.to_csv(folder / "places.csv", index=False)
+
+
 @pytest.fixture(scope="module")
 def server(tmp_path_factory):
     with ForkServer(tmp_path_factory.mktemp("server") / "errors.txt") as started:
@@ -141,6 +171,8 @@ def whole(tmp_path_factory, server):
         if name not in found:
             if name == "cells":
                 write_cells(folder / "x.h5ad")
+            if name == "map":
+                write_scene(folder)
             finish(server, name, folder)  # compiles
             clear(folder)
             began = time.monotonic()
