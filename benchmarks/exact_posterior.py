@@ -17,8 +17,7 @@ from scipy.stats import qmc
 
 N_REPLICATES = 16
 STEP, REACH = 0.5, 7.0  # of the trapezoid rule, in standard deviations
-SMALLEST = 1e-300  # standard deviation in place of zero
-MAX_NUMBERS = 4_000_000  # in one array of the integrals
+SMALLEST = 1e-300  # variance in place of zero, and smallest mass
 
 
 class Exact(NamedTuple):
@@ -58,56 +57,44 @@ def posterior_of(
     ``noisy`` says whether the class of a node has noise of its own. ``n_points`` is a power of 2.
     Two classes have one field, which is positive for class 1.
     """
-    found = np.array(
-        [
-            _replicate(
-                covariances, log_prior, noise_std, labelled, codes, n_classes, noisy, n_points, rng
-            )
-            for rng in np.random.default_rng(seed).spawn(N_REPLICATES)
-        ]
-    )
-    return Exact(found.mean(axis=0), found.std(axis=0, ddof=1) / np.sqrt(N_REPLICATES))
-
-
-def _replicate(covariances, log_prior, noise_std, labelled, codes, n_classes, noisy, n_points, rng):
+    fields = np.asarray(covariances)
     labelled, codes = np.asarray(labelled), np.asarray(codes)
+    given = fields[:, labelled]  # (M, J, N)
+    blocks = given[:, :, labelled] + noise_std**2 * np.eye(len(labelled))
+    gains = np.swapaxes(np.linalg.solve(blocks, given), 1, 2)  # (M, N, J)
+    variances = np.diagonal(fields, axis1=1, axis2=2) - np.einsum("mnj,mjn->mn", gains, given)
+    stds = np.sqrt(np.maximum(variances, 0) + noisy * noise_std**2 + SMALLEST)
     dimension = len(codes) * (1 if n_classes == 2 else n_classes - 1)
-    points = qmc.Sobol(dimension, seed=rng).random(n_points)
-    log_weights, latents = [], []
-    for covariance in covariances:
-        block = covariance[np.ix_(labelled, labelled)] + noise_std**2 * np.eye(len(labelled))
-        logs, z = _simulate(block, codes, n_classes, points)
-        log_weights.append(logs)
-        latents.append(z)
-    total = np.array(log_weights) + np.asarray(log_prior)[:, None]
-    shares = np.exp(total - logsumexp(total))
-    if len(covariances) > 1:  # as many points of all, by their weights
-        places = (np.arange(n_points) + rng.uniform()) / n_points
-        chosen = np.searchsorted(np.cumsum(shares.ravel()), places).clip(max=shares.size - 1)
-        counts = np.bincount(chosen, minlength=shares.size).reshape(shares.shape) / n_points
-    else:
-        counts = shares
-    p = 0.0
-    for covariance, z, weight in zip(covariances, latents, counts, strict=True):
-        used = weight > 0
-        if used.any():
-            block = covariance[np.ix_(labelled, labelled)] + noise_std**2 * np.eye(len(labelled))
-            gain = np.linalg.solve(block, covariance[labelled]).T
-            variance = np.diagonal(covariance) - (gain * covariance[:, labelled]).sum(axis=1)
-            std = np.sqrt(np.maximum(variance, 0) + noisy * noise_std**2)
-            p = p + _classes(gain, std, z[used], weight[used])
-    return p
+    found = []
+    for rng in np.random.default_rng(seed).spawn(N_REPLICATES):
+        points = qmc.Sobol(dimension, seed=rng).random(n_points)
+        logs, z = _simulate(blocks, codes, n_classes, points)
+        member, point, weights = _kept(logs + np.asarray(log_prior)[:, None], rng)
+        found.append(_classes(gains[member], stds[member], z[member, point], weights))
+    return Exact(np.mean(found, axis=0), np.std(found, axis=0, ddof=1) / np.sqrt(N_REPLICATES))
 
 
-def _simulate(block, codes, n_classes, points):
-    """Return the log weight of each point, and the noisy fields at the labels, (S, J, K) or (S, J).
+def _kept(logs, rng):
+    """Return members and points with their weights: of several members as many points of all."""
+    shares = np.exp(logs - logsumexp(logs))
+    n_members, n_points = shares.shape
+    if n_members == 1:
+        return np.zeros(n_points, dtype=int), np.arange(n_points), shares[0]
+    places = (np.arange(n_points) + rng.uniform()) / n_points
+    chosen = np.searchsorted(np.cumsum(shares.ravel()), places).clip(max=shares.size - 1)
+    member, point = np.unravel_index(chosen, shares.shape)
+    return member, point, np.full(n_points, 1 / n_points)
+
+
+def _simulate(blocks, codes, n_classes, points):
+    """Return log weights, shape (M, S), and noisy fields at the labels, (M, S, J) or (M, S, J, K).
 
     Fields of several classes are given without their mean over the classes, which no class depends
     on.
     """
     if n_classes == 2:
         signs = 2.0 * codes - 1
-        logs, d = _positive(np.outer(signs, signs) * block, points)
+        logs, d = _positive(np.outer(signs, signs) * blocks, points)
         return logs, d * signs
     j = np.arange(len(codes))
     others = np.array([[k for k in range(n_classes) if k != y] for y in codes])
@@ -116,46 +103,44 @@ def _simulate(block, codes, n_classes, points):
         contrast[j, place, j, codes] += 1.0
         contrast[j, place, j, others[:, place]] -= 1.0
     matrix = contrast.reshape(len(codes) * (n_classes - 1), -1)
-    logs, d = _positive(matrix @ np.kron(block, np.eye(n_classes)) @ matrix.T, points)
-    d = d.reshape(len(points), len(codes), n_classes - 1)
-    z = np.empty((len(points), len(codes), n_classes))
-    z[:, j, codes] = d.sum(axis=2) / n_classes
+    wide = np.array([np.kron(block, np.eye(n_classes)) for block in blocks])
+    logs, d = _positive(matrix @ wide @ matrix.T, points)
+    d = d.reshape(len(blocks), len(points), len(codes), n_classes - 1)
+    z = np.empty((*d.shape[:3], n_classes))
+    z[:, :, j, codes] = d.sum(axis=3) / n_classes
     for place in range(n_classes - 1):
-        z[:, j, others[:, place]] = z[:, j, codes] - d[:, :, place]
+        z[:, :, j, others[:, place]] = z[:, :, j, codes] - d[..., place]
     return logs, z
 
 
-def _positive(covariance, points):
-    """Return log weights and values of a Gaussian vector, given that all of it is positive."""
-    factor = np.linalg.cholesky(covariance)
-    e = np.zeros_like(points)
-    logs = np.zeros(len(points))
-    for i, row in enumerate(factor):
-        mass = ndtr(e[:, :i] @ row[:i] / row[i])
+def _positive(covariances, points):
+    """Return log weights and values of Gaussian vectors, given that all of each is positive."""
+    factors = np.linalg.cholesky(covariances)  # (M, D, D)
+    e = np.zeros((len(factors), *points.shape))
+    logs = np.zeros(e.shape[:2])
+    for i in range(points.shape[1]):
+        ahead = np.einsum("msd,md->ms", e[:, :, :i], factors[:, i, :i])
+        mass = ndtr(ahead / factors[:, i, i, None])
         with np.errstate(divide="ignore"):
             logs += np.log(mass)
-        e[:, i] = -ndtri(np.maximum(points[:, i] * mass, SMALLEST))
-    return logs, e @ factor.T
+        e[:, :, i] = -ndtri(np.maximum(points[:, i] * mass, SMALLEST))
+    return logs, e @ np.swapaxes(factors, 1, 2)
 
 
-def _classes(gain, std, z, weights):
-    """Return the weighted mean of the probability of each class at each node."""
-    std = np.maximum(std, SMALLEST)
+def _classes(gains, stds, z, weights):
+    """Return the weighted mean over points of the probability of each class at each node.
+
+    ``gains`` has the shape (S, N, J), ``stds`` (S, N), and ``z`` (S, J) or (S, J, K).
+    """
     if z.ndim == 2:
-        positive = ndtr(z @ gain.T / std).T @ weights
+        positive = weights @ ndtr(np.einsum("snj,sj->sn", gains, z) / stds)
         return np.stack([weights.sum() - positive, positive], axis=1)
+    means = np.einsum("snj,sjk->nsk", gains, z) / stds.T[:, :, None]
     t = np.arange(-REACH, REACH + STEP / 2, STEP)
     density = STEP * np.exp(-(t**2) / 2) / np.sqrt(2 * np.pi)
-    p = np.empty((len(gain), z.shape[2]))
-    for node, row in enumerate(gain):
-        mean = np.einsum("j,sjk->sk", row, z) / std[node]
-        found = np.zeros(z.shape[2])
-        size = max(1, MAX_NUMBERS // (z.shape[2] * len(t)))
-        for begin in range(0, len(mean), size):
-            part, own = mean[begin : begin + size], weights[begin : begin + size]
-            for k in range(z.shape[2]):
-                gaps = np.delete(part[:, [k]] - part, k, axis=1)
-                product = ndtr(t[None, :, None] + gaps[:, None, :]).prod(axis=2)
-                found[k] += own @ (product @ density)
-        p[node] = found
+    p = np.empty((len(means), means.shape[2]))
+    for k in range(means.shape[2]):
+        gaps = np.delete(means[:, :, [k]] - means, k, axis=2)
+        for node, own in enumerate(gaps):
+            p[node, k] = weights @ (ndtr(t[None, :, None] + own[:, None, :]).prod(axis=2) @ density)
     return p
