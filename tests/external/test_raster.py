@@ -235,6 +235,24 @@ def test_what_does_not_fit_is_refused_in_words(path, tmp_path):
         read_labels(away, scene)
 
 
+@pytest.mark.parametrize(
+    "feature",
+    [
+        {"properties": "x", "geometry": {"type": "Point", "coordinates": [5e5, 5e6]}},
+        {"properties": {"class": "a"}, "geometry": {"type": [], "coordinates": [5e5, 5e6]}},
+        {"properties": {"class": "a"}, "geometry": {"type": "Point", "coordinates": None}},
+        {"properties": {"class": "a"}, "geometry": {"type": "Polygon", "coordinates": [5]}},
+        {"properties": {"class": "a"}, "geometry": {"type": "Point"}},
+    ],
+)
+def test_a_feature_of_another_form_is_refused(feature, path, tmp_path):
+    """Found by damage at random: only the file as a whole had passed the gate."""
+    json_file = tmp_path / "l.geojson"
+    json_file.write_text(json.dumps({"type": "FeatureCollection", "features": [feature]}))
+    with pytest.raises((StorageError, InvalidInput), match=r"l\.geojson|feature 0"):
+        read_labels(json_file, read_scene(path), crs="EPSG:32632")
+
+
 def test_damaged_files_are_refused_in_words(path, tmp_path):
     whole = path.read_bytes()
     for name, content in {

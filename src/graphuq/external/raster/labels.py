@@ -109,6 +109,10 @@ def _of_table(
         frame = pd.read_csv(path, dtype=str, keep_default_na=False, encoding="utf-8-sig")
     names = [str(name).strip() for name in frame.columns]
     frame.columns = pd.Index(names)
+    repeated = sorted({name for name in names if names.count(name) > 1})
+    require(
+        not repeated, "labels", f"'{path.name}' has columns twice: {repeated[:3]}", "rename one"
+    )
     pair = next((pair for pair in PLACES if set(pair) <= set(names)), None)
     require(
         pair is not None and column in names,
@@ -138,50 +142,53 @@ def _of_table(
 def _of_geojson(
     path: Path, scene: Scene, column: str, crs: str | None
 ) -> tuple[Int[np.ndarray, "n 2"], np.ndarray]:
-    from rasterio.features import rasterize
     from rasterio.warp import transform_geom
 
     with reading(path, "GeoJSON file"):
         content = json.loads(path.read_text(encoding="utf-8"))
         features = content["features"]
         named = content.get("crs", {}).get("properties", {}).get("name")
-    own = crs or named or WGS84
+    own = crs or (str(named) if named else WGS84)
     _require_georeference(scene, path, own)
     places, classes = [], []
-    for number, feature in enumerate(features):
-        name, geometry = _parts(feature, number, column)
-        if name is None:
-            continue
-        with reading(path, "GeoJSON file"):
-            kind = geometry["type"]
-            here = transform_geom(_known_crs(own), scene.crs, geometry) if scene.crs else geometry
-        points: Any = {
-            "Point": lambda g: [g["coordinates"]],
-            "MultiPoint": lambda g: g["coordinates"],
-        }
-        if kind in points:
-            x, y = np.array([p[:2] for p in points[kind](here)], dtype=np.float64).T
-            found = _pixels(*_columns_and_rows(x, y, scene, None), scene, path)
-        else:
-            require(
-                kind in ("Polygon", "MultiPolygon"),
-                "labels",
-                f"feature {number} of '{path.name}' is a {kind}",
-                "give points and polygons",
-            )
-            with reading(path, "GeoJSON file"):
-                burnt = rasterize([here], scene.shape, transform=scene.transform, dtype=np.uint8)
-            found = np.argwhere(burnt)
-            require(
-                len(found) > 0,
-                "labels",
-                f"polygon {number} of '{path.name}' holds no centre of a pixel",
-                OUTSIDE,
-            )
-        places.append(found)
-        classes += [name] * len(found)
+    with reading(path, "GeoJSON file"):
+        for number, feature in enumerate(features):
+            name, geometry = _parts(feature, number, column)
+            if name is not None:
+                if scene.crs:
+                    geometry = transform_geom(_known_crs(own), scene.crs, geometry)
+                places.append(_places_in(geometry, number, scene, path))
+                classes += [name] * len(places[-1])
     require(len(places) > 0, "labels", f"'{path.name}' has no {column!r}", "name it by column")
     return np.concatenate(places), np.array(classes, dtype=str)
+
+
+def _places_in(
+    geometry: Mapping[str, Any], number: int, scene: Scene, path: Path
+) -> Int[np.ndarray, "n 2"]:
+    """Return the pixels of a geometry in the system of coordinates of the scene."""
+    from rasterio.features import rasterize
+
+    kind, at = str(geometry["type"]), geometry["coordinates"]
+    if kind in ("Point", "MultiPoint"):
+        points = [at] if kind == "Point" else at
+        x, y = np.array([point[:2] for point in points], dtype=np.float64).T
+        return _pixels(*_columns_and_rows(x, y, scene, None), scene, path)
+    require(
+        kind in ("Polygon", "MultiPolygon"),
+        "labels",
+        f"feature {number} of '{path.name}' is a {kind[:40]}",
+        "give points and polygons",
+    )
+    burnt = rasterize([geometry], scene.shape, transform=scene.transform, dtype=np.uint8)
+    found = np.argwhere(burnt)
+    require(
+        len(found) > 0,
+        "labels",
+        f"polygon {number} of '{path.name}' holds no centre of a pixel",
+        OUTSIDE,
+    )
+    return found
 
 
 def _parts(feature: Any, number: int, column: str) -> tuple[str | None, Mapping[str, Any]]:
