@@ -7,8 +7,8 @@ from scipy.stats import binom
 
 import graphuq as gq
 from graphuq.acquisition import Pool, audited_errors, forecast_errors, query
-from graphuq.acquisition.forecast import joint_labels
 from graphuq.errors import InvalidInput
+from graphuq.results.joint_labels import joint_labels
 
 
 class LargestRow:

@@ -3,16 +3,14 @@
 from typing import Any
 
 import numpy as np
-from jaxtyping import Int
 
 from graphuq.acquisition.base import Rule
 from graphuq.acquisition.pool import Pool
 from graphuq.acquisition.query import best_candidate, rule_of, unlabelled
 from graphuq.errors import require
 from graphuq.results.errors_left import ErrorCount, ends_around, expected_errors
-from graphuq.results.joint_draws import joint_draws
+from graphuq.results.joint_labels import joint_labels
 from graphuq.results.result import Result
-from graphuq.results.summaries.random_label import class_shares
 
 N_SIMULATIONS = 20
 
@@ -95,15 +93,3 @@ def forecast_errors(
         counts[k] = n_free * (p.argmax(axis=1) != truth[:, k]).mean()
     mean = float(expected.mean())
     return ErrorCount(mean, *ends_around(mean, counts, probability))
-
-
-def joint_labels(
-    result: Result, nodes: Int[np.ndarray, " n"], n_draws: int, rng: np.random.Generator
-) -> Int[np.ndarray, "n S"]:
-    """Return codes of the labels of nodes, drawn together from the posterior."""
-    u = joint_draws(result.answer, result.posterior, nodes, n_draws, rng)
-    if u.shape[2] == 1:
-        u = np.concatenate([-u, u], axis=2) / np.sqrt(2)
-    shares = class_shares(u, result.posterior.likelihood.link)
-    below = shares.cumsum(axis=2)[:, :, :-1]  # without the last class, whose sum is 1
-    return np.asarray((rng.random((*below.shape[:2], 1)) > below).sum(axis=2))

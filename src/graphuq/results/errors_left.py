@@ -7,15 +7,14 @@ from jaxtyping import Float, Int
 
 from graphuq.errors import IncompatibleParts, require
 from graphuq.inference import Point
-from graphuq.results.joint_draws import joint_draws
-from graphuq.results.summaries.base import Link, slices
+from graphuq.results.joint_labels import BLOCK_NODES, draws_that_lead, field_draws, with_noise
+from graphuq.results.summaries.base import slices
 
 if TYPE_CHECKING:
     from graphuq.results.result import Result
 
 N_DRAWS = 500  # joint draws of the field, for the interval
 MAX_NODES = 2_000  # unlabelled nodes in each draw; of more, a random sample
-BLOCK_NODES = 200
 
 
 class ErrorCount(NamedTuple):
@@ -115,9 +114,7 @@ def ends_around(
 def _error_draws(result: "Result", nodes: Int[np.ndarray, " n"]) -> Float[np.ndarray, " S"]:
     """Return the number of nodes whose class is not the most probable one, in joint draws.
 
-    A node is wrong in the share ``1 − max p`` of the draws, in those where its class leads least.
-    So each node has the probability that is reported, and nodes are wrong together as the fields
-    say. Draws of a Gaussian of many classes would be wrong too often: see `summaries.tilted`.
+    They are those of `joint_labels`, without a choice between the other classes.
     """
     rng, p, n_nodes = np.random.default_rng(0), result.probabilities, len(nodes)
     expected = float((1 - p[nodes].max(axis=1)).sum())
@@ -126,35 +123,10 @@ def _error_draws(result: "Result", nodes: Int[np.ndarray, " n"]) -> Float[np.nda
     wrong, counts = 1 - p[nodes].max(axis=1), np.zeros(N_DRAWS)
     if wrong.sum() == 0:
         return counts
-    u = field_draws(result, nodes, N_DRAWS, rng)
+    u, link = field_draws(result, nodes, N_DRAWS, rng), result.posterior.likelihood.link
     for part in slices(len(nodes), BLOCK_NODES):
-        lead = leads_of(
-            u[part], p[nodes[part]].argmax(axis=1), result.posterior.likelihood.link, rng
-        )
-        place = lead.argsort(axis=1).argsort(axis=1) + rng.random(lead.shape)
-        counts += (place < wrong[part, None] * N_DRAWS).sum(axis=0)
+        own, every = p[nodes[part]], np.ones(u[part].shape[:2], dtype=bool)
+        noisy = with_noise(u[part], link, rng)
+        right = draws_that_lead(noisy, own.argmax(axis=1), own.max(axis=1), every, rng)
+        counts += (~right).sum(axis=0)
     return np.minimum(counts * (expected / wrong.sum()), n_nodes)
-
-
-def field_draws(
-    result: "Result", nodes: Int[np.ndarray, " n"], n_draws: int, rng: np.random.Generator
-) -> Float[np.ndarray, "n S K"]:
-    """Return joint draws of the field of each class; two classes have opposite ones."""
-    u = joint_draws(result.answer, result.posterior, nodes, n_draws, rng)
-    return np.concatenate([-u, u], axis=2) / np.sqrt(2) if u.shape[2] == 1 else u
-
-
-def leads_of(
-    u: Float[np.ndarray, "B S K"],
-    codes: Int[np.ndarray, " B"],
-    link: Link,
-    rng: np.random.Generator,
-) -> Float[np.ndarray, "B S"]:
-    """Return how far the field of a class is above all others, with the noise of a label."""
-    if link is not None:
-        weights, scales = link
-        u = u + rng.choice(scales, u.shape[1], p=weights)[:, None] * rng.normal(size=u.shape)
-    own = codes[:, None, None]
-    others = u.copy()
-    np.put_along_axis(others, own, -np.inf, axis=2)
-    return np.asarray(np.take_along_axis(u, own, axis=2)[:, :, 0] - others.max(axis=2))

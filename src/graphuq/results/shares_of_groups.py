@@ -9,7 +9,9 @@ from numpy.typing import ArrayLike
 
 from graphuq.errors import IncompatibleParts, require
 from graphuq.inference import Point
-from graphuq.results.errors_left import N_DRAWS, field_draws, leads_of
+from graphuq.results.compositions import compositions, in_groups
+from graphuq.results.errors_left import N_DRAWS
+from graphuq.results.joint_labels import joint_labels
 
 if TYPE_CHECKING:
     from graphuq.results.result import Result
@@ -38,15 +40,23 @@ class GroupShares(NamedTuple):
     upper: Float[np.ndarray, "G K"]
 
 
-def group_shares(result: "Result", groups: ArrayLike, probability: float = 0.9) -> GroupShares:
+def group_shares(
+    result: "Result", groups: ArrayLike, probability: float = 0.9, *, unseen: float = 0.0
+) -> GroupShares:
     """Return the share of each class among the nodes of each group, with an interval.
 
     The expected share is the mean probability. Similar nodes are right or wrong together, so the
-    interval comes from joint draws of the field, 500 of them: in each, a node has the class k in
-    the share p_ik of the draws, in those where the field of k leads most. An interval as if nodes
-    were independent would be much too narrow. It is about the classes of these nodes, and trusts
-    the model; shares of one class that are estimated from unlabelled nodes
+    interval comes from 500 joint draws of all labels: a node has each class in its share of the
+    draws, in those where the field of the class leads most. An interval as if nodes were
+    independent would be much too narrow. It is about the classes of these nodes, and trusts the
+    model; shares of one class that are estimated from unlabelled nodes
     (`graphuq.results.estimated_shares`) count as known.
+
+    Groups may differ in what they consist of, and the model may not see it: patches of a tissue are
+    no groups to a graph of expression. ``unseen=1`` says so. Then each group has an unknown
+    composition, and how much compositions differ is found from the probabilities themselves
+    (docs/theory.md, "Groups that the model does not see"). Features of a class must be alike in all
+    groups: do not use it for groups that were made from the features, such as clusters.
 
     Parameters
     ----------
@@ -56,6 +66,8 @@ def group_shares(result: "Result", groups: ArrayLike, probability: float = 0.9) 
         Group of each node: texts or numbers. None or NaN: in no group.
     probability : float, default 0.9
         Of each interval, in (0, 1).
+    unseen : float, default 0
+        Probability that the model does not see the groups, in [0, 1].
 
     Returns
     -------
@@ -64,7 +76,7 @@ def group_shares(result: "Result", groups: ArrayLike, probability: float = 0.9) 
     Raises
     ------
     InvalidInput
-        If there is not one group a node, no node has one, or ``probability`` is not in (0, 1).
+        If there is not one group a node, no node has one, or a number is out of range.
     IncompatibleParts
         If the result is a point, which has no draws.
 
@@ -89,6 +101,7 @@ def group_shares(result: "Result", groups: ArrayLike, probability: float = 0.9) 
             f"{result.answer.description} gives a point without draws; use "
             'inference="expectation-propagation"'
         )
+    require(0 <= unseen <= 1, "unseen", f"{unseen!r}", "use a number in [0, 1]")
     p, names = result.probabilities, np.asarray(groups, dtype=object)
     require(
         names.shape == (len(p),),
@@ -101,14 +114,17 @@ def group_shares(result: "Result", groups: ArrayLike, probability: float = 0.9) 
     found, of_group = np.unique(names[inside], return_inverse=True)
     nodes, rng = np.flatnonzero(inside), np.random.default_rng(0)
     members = [nodes[of_group == g] for g in range(len(found))]
-    expected = np.stack([p[own].mean(axis=0) for own in members])
     drawn = [_at_most(own, rng) for own in members]
-    shares = [share for some in _batches(drawn) for share in _draws_of_shares(result, some, rng)]
+    moved, shifts = _in_compositions([p[own] for own in drawn], unseen, rng)
     # A sample of a large group has another mean than the group.
-    means = np.stack([p[own].mean(axis=0) for own in drawn])
-    moved = np.clip(np.stack(shares) + (expected - means)[:, None], 0.0, 1.0)  # (G, S, K)
+    expected = np.stack([p[own].mean(axis=0) for own in members])
+    expected += np.stack([new.mean(axis=0) - p[own].mean(axis=0)
+                          for new, own in zip(moved, drawn, strict=True)])  # fmt: skip
+    means = np.stack([new.mean(axis=0) for new in moved])
+    shares = np.stack(list(_draws_of_shares(result, drawn, moved, rng)))  # (G, S, K)
+    shares = np.clip(shares + (expected - means)[:, None] + shifts, 0.0, 1.0)
     tail = (1 - probability) / 2
-    lower, upper = np.quantile(moved, [tail, 1 - tail], axis=1)
+    lower, upper = np.quantile(shares, [tail, 1 - tail], axis=1)
     lower, upper = np.minimum(lower, expected), np.maximum(upper, expected)
     return GroupShares(found, np.bincount(of_group), expected, lower, upper)
 
@@ -116,6 +132,24 @@ def group_shares(result: "Result", groups: ArrayLike, probability: float = 0.9) 
 def _at_most(nodes: Int[np.ndarray, " n"], rng: np.random.Generator) -> Int[np.ndarray, " m"]:
     """Return the nodes of a group, or a random sample of a large one."""
     return nodes if len(nodes) <= MAX_NODES else rng.choice(nodes, MAX_NODES, replace=False)
+
+
+def _in_compositions(
+    p: list[Float[np.ndarray, "n K"]], unseen: float, rng: np.random.Generator
+) -> tuple[list[Float[np.ndarray, "n K"]], Float[np.ndarray, "G S K"]]:
+    """Return class probabilities given what groups consist of, and what draws of that add."""
+    shifts = np.zeros((len(p), N_DRAWS, p[0].shape[1]))
+    if unseen == 0:
+        return p, shifts
+    every, of_group = np.concatenate(p), np.repeat(np.arange(len(p)), [len(own) for own in p])
+    moved, counts = np.zeros(every.shape), np.bincount(of_group)[:, None]
+    for s, ratios in enumerate(compositions(every, of_group, N_DRAWS, rng)):
+        # Components that see the groups have the probabilities that are reported.
+        new = in_groups(every, ratios, of_group) if rng.random() < unseen else every
+        moved += new / N_DRAWS
+        np.add.at(shifts[:, s], of_group, new)
+    shifts = shifts / counts[:, None]
+    return np.split(moved, np.cumsum(counts)[:-1]), shifts - shifts.mean(axis=1, keepdims=True)
 
 
 def _batches(groups: list[np.ndarray]) -> Iterator[list[np.ndarray]]:
@@ -130,18 +164,17 @@ def _batches(groups: list[np.ndarray]) -> Iterator[list[np.ndarray]]:
 
 
 def _draws_of_shares(
-    result: "Result", groups: list[np.ndarray], rng: np.random.Generator
+    result: "Result",
+    groups: list[np.ndarray],
+    probabilities: list[np.ndarray],
+    rng: np.random.Generator,
 ) -> Iterator[Float[np.ndarray, "S K"]]:
-    """Yield the share of each class in each group, in the same joint draws."""
-    nodes = np.concatenate(groups)
-    p, link = result.probabilities[nodes], result.posterior.likelihood.link
-    u = field_draws(result, nodes, N_DRAWS, rng)
-    begin = 0
-    for own in groups:
-        rows, shares = slice(begin, begin + len(own)), np.empty((N_DRAWS, p.shape[1]))
-        for k in range(p.shape[1]):
-            lead = leads_of(u[rows], np.full(len(own), k), link, rng)
-            place = (-lead).argsort(axis=1).argsort(axis=1) + rng.random(lead.shape)
-            shares[:, k] = (place < p[rows, k, None] * N_DRAWS).mean(axis=0)
-        begin += len(own)
-        yield shares
+    """Yield the share of each class in each group, in joint draws."""
+    codes = np.arange(result.probabilities.shape[1])
+    p = np.concatenate(probabilities)
+    for batch in _batches(groups):
+        nodes = np.concatenate(batch)
+        labels = joint_labels(result, nodes, N_DRAWS, rng, p[: len(nodes)])
+        p = p[len(nodes) :]
+        for own in np.split(labels, np.cumsum([len(own) for own in batch])[:-1]):
+            yield (own[:, :, None] == codes).mean(axis=0)

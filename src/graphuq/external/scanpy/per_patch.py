@@ -6,8 +6,11 @@ import numpy as np
 
 from graphuq.classifier.classifier import GraphClassifier
 from graphuq.errors import require
+from graphuq.external.scanpy.cell_graphs import JOINT
 from graphuq.external.scanpy.cells import annotated, entry_of
-from graphuq.external.scanpy.places import PLACES, coordinates, slides_of
+from graphuq.external.scanpy.places import PLACES, SPACE, coordinates, slides_of
+from graphuq.results.average_parts import block_weights
+from graphuq.results.result import Result
 from graphuq.results.shares_of_groups import group_shares
 from graphuq.utils.checks import require_positive
 from graphuq.utils.extras import require_extra
@@ -32,6 +35,12 @@ def per_patch(
     Neighbouring cells are right or wrong together, which the interval takes into account: it comes
     from joint draws (`graphuq.results.group_shares`). It is about the types of these cells, not
     about a larger tissue from which they come.
+
+    Where the labels choose expression alone, the answers of cells do not depend on their places.
+    Squares (``side``) then tell more: a square with many sure cells of a type has more of it among
+    the unsure ones. So the share of a square is not just the mean probability of its cells; it
+    takes expression of a type to be alike in all squares. Patches of ``patch_key`` may have been
+    made from expression, and have the mean probability.
 
     Parameters
     ----------
@@ -95,7 +104,8 @@ def per_patch(
         )
         column = adata.obs[patch_key]
         patches = column.astype(object).where(column.notna(), None).to_numpy()
-    shares = group_shares(classifier.result_, patches, probability)
+    unseen = 0.0 if side is None else _without_space(classifier.result_)
+    shares = group_shares(classifier.result_, patches, probability, unseen=unseen)
     n_types = len(classifier.classes_)
     return pd.DataFrame(
         {
@@ -107,6 +117,13 @@ def per_patch(
             "upper": shares.upper.ravel(),
         }
     )
+
+
+def _without_space(result: Result) -> float:
+    """Return the posterior probability of the components that use no places."""
+    weights = block_weights(result) or {result.posterior.spectrum.settings.get("name", ""): 1.0}
+    found = [w for name, w in weights.items() if not {SPACE, JOINT} & set(name.split(" + "))]
+    return min(sum(found), 1.0)
 
 
 def _squares(adata: Any, side: float, spatial_key: str, library_key: str | None) -> np.ndarray:

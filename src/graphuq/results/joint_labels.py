@@ -1,0 +1,120 @@
+"""Labels of many nodes, drawn together, with the probabilities that are reported at each node.
+
+Draws of the field say which nodes have a class together. How often a node has it, they do not say
+exactly: reported probabilities come from more accurate marginals (`summaries.tilted`), and an
+average over blocks and class shares change them. So each node receives its most probable class in
+as many draws as its probability says, those in which the field of the class leads most. What is
+left goes to the other classes in turn. This is a copula: the order of draws is that of the field,
+and the marginals are given.
+"""
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from jaxtyping import Bool, Float, Int
+
+from graphuq.results.joint_draws import joint_draws
+from graphuq.results.summaries.base import Link, slices
+
+if TYPE_CHECKING:
+    from graphuq.results.result import Result
+
+BLOCK_NODES = 200  # nodes whose draws are sorted at a time
+TINY = np.finfo(float).tiny
+
+
+def joint_labels(
+    result: "Result",
+    nodes: Int[np.ndarray, " n"],
+    n_draws: int,
+    rng: np.random.Generator,
+    probabilities: Float[np.ndarray, "n K"] | None = None,
+) -> Int[np.ndarray, "n S"]:
+    """Return codes of the labels of nodes, drawn together from the posterior.
+
+    A node has each class in its share of the draws, up to rounding, which is random.
+
+    Parameters
+    ----------
+    result : Result
+    nodes : numpy.ndarray of int, shape (n,)
+    n_draws : int
+        S.
+    rng : numpy.random.Generator
+    probabilities : numpy.ndarray, shape (n, K), optional
+        Of the classes at the nodes, in place of those that are reported.
+    """
+    p = result.probabilities[nodes] if probabilities is None else probabilities
+    u = field_draws(result, nodes, n_draws, rng)
+    codes, link = np.empty(u.shape[:2], dtype=np.int64), result.posterior.likelihood.link
+    for part in slices(len(u), BLOCK_NODES):
+        codes[part] = _in_turn(with_noise(u[part], link, rng), p[part], rng)
+    return codes
+
+
+def _in_turn(
+    u: Float[np.ndarray, "B S K"], p: Float[np.ndarray, "B K"], rng: np.random.Generator
+) -> Int[np.ndarray, "B S"]:
+    """Return the label of each node in each draw, one class after the other; overwrites u."""
+    codes, order = np.empty(u.shape[:2], dtype=np.int64), np.argsort(-p, axis=1)
+    free, left = np.ones(codes.shape, dtype=bool), np.ones(len(p))
+    for place in range(p.shape[1]):
+        rows = np.flatnonzero(free.any(axis=1))
+        own = order[rows, place]
+        share = np.minimum(p[rows, own] / np.maximum(left[rows], TINY), 1.0)
+        if place == p.shape[1] - 1:
+            share = np.ones(len(rows))
+        taken = draws_that_lead(u[rows], own, share, free[rows], rng)
+        codes[rows] = np.where(taken, own[:, None], codes[rows])
+        free[rows] &= ~taken
+        left[rows] -= p[rows, own]
+        u[rows, :, own] = -np.inf
+    return codes
+
+
+def field_draws(
+    result: "Result", nodes: Int[np.ndarray, " n"], n_draws: int, rng: np.random.Generator
+) -> Float[np.ndarray, "n S K"]:
+    """Return joint draws of the field of each class; two classes have opposite ones."""
+    u = joint_draws(result.answer, result.posterior, nodes, n_draws, rng)
+    return np.concatenate([-u, u], axis=2) / np.sqrt(2) if u.shape[2] == 1 else u
+
+
+def with_noise(
+    u: Float[np.ndarray, "n S K"], link: Link, rng: np.random.Generator
+) -> Float[np.ndarray, "n S K"]:
+    """Return the field with the noise of a label, if a label is random given the field."""
+    if link is None:
+        return u
+    weights, scales = link
+    return u + rng.choice(scales, u.shape[1], p=weights)[:, None] * rng.normal(size=u.shape)
+
+
+def draws_that_lead(
+    u: Float[np.ndarray, "n S K"],
+    codes: Int[np.ndarray, " n"],
+    shares: Float[np.ndarray, " n"],
+    among: Bool[np.ndarray, "n S"],
+    rng: np.random.Generator,
+) -> Bool[np.ndarray, "n S"]:
+    """Return in which draws the field of a class is farthest above all others.
+
+    Parameters
+    ----------
+    u : numpy.ndarray, shape (n, S, K)
+        Field of each class; −inf for one that is out.
+    codes : numpy.ndarray of int, shape (n,)
+        Class of each node.
+    shares : numpy.ndarray, shape (n,)
+        Share of the draws of each node, in [0, 1].
+    among : numpy.ndarray of bool, shape (n, S)
+        Draws of each node of which it is a share.
+    rng : numpy.random.Generator
+        Rounds numbers of draws at random.
+    """
+    rows = np.arange(len(codes))
+    others = u.copy()
+    others[rows, :, codes] = -np.inf
+    lead = np.where(among, u[rows, :, codes] - others.max(axis=2), -np.inf)
+    place = (-lead).argsort(axis=1).argsort(axis=1) + rng.random((len(codes), 1))
+    return np.asarray(among & (place < (shares * among.sum(axis=1))[:, None]))
