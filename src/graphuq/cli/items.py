@@ -30,8 +30,12 @@ from graphuq.labelling.items import (
 )
 from graphuq.labelling.layouts import Layout, layout_of
 from graphuq.results.formats import formats_of_reading
+from graphuq.utils.extras import require_extra
 from graphuq.utils.gate import read_npy, require_file
 from graphuq.utils.text_numbers import to_numbers
+
+SCENES = (".tif", ".tiff", ".img", ".vrt", ".bsq", ".bil", ".bip")
+OF_HEADER = ("", ".dat", ".raw")  # of scenes with an ENVI header beside them
 
 TEXT_WORDS = "Features: words of the texts (tf-idf). Embeddings, given with --features, are better."
 PIXEL_WORDS = (
@@ -109,6 +113,8 @@ def read_source(
         option = "--encode" if columns.encoder.encode else "--impute"
         require(columns.features is None, option, "given beside --features", "give one of the two")
         require(file is not None, option, "given beside --images without a table", "leave it out")
+    if file is not None and is_scene(file):
+        return _read_scene(file, columns, labels)
     source = _read(file, columns)
     if columns.features is not None:
         features = read_features(columns.features)
@@ -265,6 +271,27 @@ def _read_arrays(file: Path, columns: Columns) -> Source:
 def _numbers(table: Table) -> TableItems:
     frame = pd.DataFrame(np.asarray(table.features), columns=table.feature_names)
     return TableItems(frame, table.ids.tolist())
+
+
+def is_scene(file: Path) -> bool:
+    """Return whether a file is a raster of several bands by its name, or by its ENVI header."""
+    kind = file.suffix.lower()
+    return kind in SCENES or (kind in OF_HEADER and file.with_suffix(".hdr").is_file())
+
+
+def _read_scene(file: Path, columns: Columns, labels: Path | None) -> Source:
+    """Return the pixels of a scene with their graph."""
+    from graphuq.cli.scene_items import scene_items  # imports what reads rasters
+
+    require_extra("raster")
+    _refuse(columns, "a scene", "text", "image", "label", "id")
+    others = {"--features": columns.features, "--drop": columns.dropped, "--read": columns.options,
+              "--images": columns.images, "--encode or --impute": columns.encoder}  # fmt: skip
+    for option, value in others.items():
+        require(not value, option, "given beside a scene", "leave it out")
+    items, graph, y = scene_items(file, labels)
+    line = f"{file.name}: {len(items):,} pixels are items"
+    return Source(items, graph, y, "Graph: neighbours in place and of similar spectra.", True, line)
 
 
 def _read_anndata(file: Path, columns: Columns) -> Source:

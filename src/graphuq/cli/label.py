@@ -38,7 +38,8 @@ def label(
         typer.Argument(
             metavar="FILE",
             help="CSV, Parquet, JSONL, NPY, NPZ or H5AD file; each row is an item. Or a file of "
-            "Label Studio or Prodigy, or a data set of Hugging Face. Not needed with --images.",
+            "Label Studio or Prodigy, or a data set of Hugging Face; or a scene: a GeoTIFF or ENVI "
+            "raster, of which each pixel is an item. Not needed with --images.",
         ),
     ] = None,
     text_column: Annotated[
@@ -213,6 +214,9 @@ def label(
     labels.jsonl, which is written at each label and continued by the same command; and at the end
     labels.csv (for graphuq classify --labels) and predictions.csv (a class for every item).
 
+    Of a scene the page shows the picture: click on a place and label its pixel. labels.csv has the
+    columns column, row and class, for graphuq map --labels, which --labels takes, too.
+
     With --encode, all columns of FILE but labels, ids and pictures are features, of whatever kind.
 
     Example: graphuq label mails.csv --text-column body -o out
@@ -297,6 +301,7 @@ def _open(
     import graphuq
     from graphuq.cli.columns import without_missing
     from graphuq.cli.preprocessing import fit_preprocessing
+    from graphuq.graphs import Graph
     from graphuq.labelling.features import default_classifier
 
     X, (scaling, pca) = source.features, preprocessing
@@ -304,11 +309,13 @@ def _open(
     if source.is_graph:
         of_graph = [name for name in settings if name != "model"]
         _refuse(bool(of_graph) or scaled, "options of a graph", "the graph of the file")
+    if isinstance(X, Graph):
+        settings, X = {**settings, "graph": X}, None
     elif X is None or sparse.issparse(X):
         _refuse(scaled, "--scaling or --pca", "words, pixels or a sparse matrix")
     elif (mapping := fit_preprocessing(X, scaling, pca)) is not None:
         X = mapping(X)
-    if source.is_graph:
+    if source.is_graph and X is not None:
         settings = {**settings, "graph": "precomputed"}
     classifier = default_classifier().set_params(**settings)
     known = source.labels
@@ -333,9 +340,8 @@ def _serve(page: "LabellingPage", output: Path, layouts: list[Any], quiet: bool)
         print()
     finally:
         page.close()
-    predictions = page.predictions()
-    labels = predictions.loc[predictions["given"].notna(), ["id", "given"]]
-    labels = labels.rename(columns={"given": "label"})
+    predictions, items = page.predictions(), page.session.items
+    labels = items.label_table(page.session.latest[1])
     tables = dict(zip(TABLES, (labels, predictions), strict=True))
     with output_folder(output, wait=WAIT), atomic_folder(output) as folder:
         for name, table in tables.items():

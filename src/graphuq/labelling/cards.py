@@ -5,14 +5,12 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from jaxtyping import Float
 
 from graphuq.labelling.items import Items
 from graphuq.labelling.model import Snapshot
 from graphuq.labelling.standing import Disagreement, Standing
 from graphuq.results.result import Result
 from graphuq.results.table import Latent, answer_columns, columns_of, frame_of
-from graphuq.utils.extras import require_extra
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -137,20 +135,11 @@ def predictions_of(
     return frame_of({k: v for k, v in columns.items() if k != "probability_None"})
 
 
-def labels_of(items: Items, labels: Mapping[int, str]) -> "pd.DataFrame":
-    """Return a table with the columns ``id`` and ``label``, a row for each labelled item."""
-    require_extra("label")
-    import pandas as pd
-
-    rows = sorted(labels)
-    table = {"id": [items.ids[row] for row in rows], "label": [labels[row] for row in rows]}
-    return pd.DataFrame(table, dtype=object)
-
-
 def map_of(
-    coordinates: Float[np.ndarray, "N 2"], snapshot: Snapshot, labels: Mapping[int, str]
+    items: Items, similarity: Any, snapshot: Snapshot, labels: Mapping[int, str]
 ) -> dict[str, Any]:
-    """Return a place in the plane and the likeliest class of each item."""
+    """Return a place in the plane and the likeliest class of each item; pixels have a picture."""
+    coordinates = similarity.coordinates() if items.map_places is None else items.map_places
     places = np.round(coordinates.astype(np.float64), 5)
     p = snapshot.probabilities
     color = np.zeros(len(places), int) if p is None else p.argmax(axis=1)
@@ -158,13 +147,18 @@ def map_of(
     for row, label in labels.items():
         if label in names:
             color[row] = names.index(label)
-    return {
+    found = {
         "x": places[:, 0].tolist(),
         "y": places[:, 1].tolist(),
         "color": color.tolist(),
         "classes": names,
         "labelled": sorted(labels),
     }
+    if items.map_colors is None:
+        return found
+    palette, shade = np.unique(items.map_colors, return_inverse=True)
+    picture = {"palette": palette.tolist(), "color": shade.tolist()}
+    return {**found, "picture": picture, "next": snapshot.queue.tolist()}
 
 
 def _ranked(row: int, snapshot: Snapshot) -> list[dict[str, Any]]:

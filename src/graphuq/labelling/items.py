@@ -3,11 +3,12 @@
 import hashlib
 import io
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from jaxtyping import Float
 
 from graphuq.errors import InvalidInput, StorageError, require
 from graphuq.utils.checks import describe
@@ -40,11 +41,17 @@ class Items(ABC):
         Name of each item, by default its row number.
     beside : TableItems, optional
         Columns that are shown beside each item.
+    map_places : numpy.ndarray, shape (N, 2), optional
+        Place of each item on the map, which is then a picture; by default the graph tells.
+    map_colors : list of str, optional
+        Colour of each item in this picture.
     """
 
     ids: Sequence[str]
     beside: "TableItems | None" = None
     has_pictures = False
+    map_places: Float[np.ndarray, "N 2"] | None = None
+    map_colors: list[str] | None = None
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -77,6 +84,15 @@ class Items(ABC):
             return self.content(row)
         columns = self.beside.content(row)
         return {**columns, **self.content(row)}
+
+    def label_table(self, labels: Mapping[int, str]) -> "pd.DataFrame":
+        """Return a table with the columns ``id`` and ``label``, a row for each labelled item."""
+        require_extra("label")
+        import pandas as pd
+
+        rows = sorted(labels)
+        table = {"id": [self.ids[row] for row in rows], "label": [labels[row] for row in rows]}
+        return pd.DataFrame(table, dtype=object)
 
     def containing(self, text: str, rows: Iterable[int]) -> np.ndarray:
         """Return those of some rows whose name or text contains a text, without regard to case."""

@@ -18,7 +18,7 @@ from graphuq.errors import GraphuqWarning, require
 from graphuq.labelling.audits import Audits
 from graphuq.labelling.campaign import campaign_of_session, log_table
 from graphuq.labelling.campaign_page import campaign_page
-from graphuq.labelling.cards import labels_of, predictions_of
+from graphuq.labelling.cards import predictions_of
 from graphuq.labelling.changes import user_of
 from graphuq.labelling.finding import MAX_FOUND, Finder
 from graphuq.labelling.forecast import Forecasts
@@ -65,6 +65,7 @@ class Questions:
         return HTMLResponse(self._page.render(
             title=self._options.title, user=user, base=self._base, is_hosted=self._is_hosted,
             has_guidelines=self._options.guidelines is not None,
+            is_picture=self._session.items.map_places is not None,
         ))  # fmt: skip
 
     async def state(self, request: Request) -> Response:
@@ -143,7 +144,7 @@ class Questions:
     def labels(self, request: Request) -> Response:
         """Return all labels, for ``graphuq classify --labels``."""
         _, labels = self._session.latest
-        return _table(labels_of(self._session.items, labels), "labels.csv")
+        return _table(self._session.items.label_table(labels), "labels.csv")
 
     def predictions(self, request: Request) -> Response:
         """Return the table of answers of all items."""

@@ -266,7 +266,7 @@ class Session:
             snapshot, labels, ready = self._snapshot, self._labels, self._ready
         if not ready:
             return {"x": [], "y": [], "color": [], "classes": [], "labelled": []}
-        return map_of(self._model.similarity.coordinates(), snapshot, labels)
+        return map_of(self.items, self._model.similarity, snapshot, labels)
 
     def _card(self, row: int, snapshot: Snapshot, user: str | None) -> dict[str, Any]:
         card = card_of(self.items, row, snapshot, self._labels, self.similarity)

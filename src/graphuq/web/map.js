@@ -9,7 +9,7 @@
  */
 
 import {
-  certaintyPalette, classPalette, discStamp, gridIndex, inPolygon, packed, rgb, unitCoordinates,
+  certaintyPalette, classPalette, discStamp, gridIndex, inPolygon, packed, rgb, spanOf, unitCoordinates,
 } from "./points.js";
 
 export { certaintyPalette, classPalette };
@@ -27,6 +27,8 @@ const MARGIN_PX = 14; // from the outermost points to the border
  *   palette   {light, dark}, arrays of "#rrggbb"; `classPalette`, `certaintyPalette` or others
  *   emphasis  indices of points with an outline, such as the labelled ones (optional)
  *   label     what the canvas shows, for screen readers (optional)
+ *   square    whether points are pixels of a picture: one unit wide, or more if they are a sample
+ *   next      indices of points that are marked with the accent colour (optional)
  *   wheel     "always", or "focus": the wheel zooms only after a click into the map (optional)
  * handlers, all optional:
  *   onHover(i, {x, y, byKeyboard})  the point under the pointer, or -1; x, y in CSS pixels
@@ -36,27 +38,35 @@ const MARGIN_PX = 14; // from the outermost points to the border
  * in view, Escape clears the selection.
  *
  * Returns methods: setColor(color, palette), setVisible(mask or null), setSelected(indices),
- * setEmphasis(indices), setMode("pan" or "lasso"), zoomBy(factor), reset(), focusOn(i),
+ * setEmphasis(indices), setNext(indices), setMode("pan" or "lasso"), zoomBy(factor), reset(), focusOn(i),
  * position(i), selectView(), redraw(), destroy().
  */
 export function createMap(canvas, data, handlers = {}) {
   const ctx = canvas.getContext("2d", { alpha: false });
   const n = data.x.length, x = unitCoordinates(data.x), y = unitCoordinates(data.y);
-  const grid = gridIndex(x, y);
+  const grid = gridIndex(x, y), span = data.square ? [spanOf(data.x), spanOf(data.y)] : null;
   const darkQuery = window.matchMedia("(prefers-color-scheme: dark)");
   const shown = { color: data.color, palette: data.palette ?? classPalette(10) };
   const view = { zoom: 1, x: 0.5, y: 0.5 };
-  let visible = null, selected = new Set(), emphasis = data.emphasis ?? [];
+  let visible = null, selected = new Set(), emphasis = data.emphasis ?? [], next = data.next ?? [];
   let mode = "pan", current = -1, lasso = null, image = null, stale = true, frame = 0;
   let width = 1, height = 1, ratio = 1;
 
-  const scaleX = () => view.zoom * Math.max(1, width - 2 * MARGIN_PX);
-  const scaleY = () => view.zoom * Math.max(1, height - 2 * MARGIN_PX);
+  const inner = () => [width, height].map((side) => Math.max(1, side - 2 * MARGIN_PX));
+  /** Pixels of the canvas for the whole width and height; a picture keeps its proportions. */
+  function scales() {
+    const [w, h] = inner();
+    if (span === null) return [view.zoom * w, view.zoom * h];
+    const unit = view.zoom * Math.min(w / span[0], h / span[1]);
+    return [unit * span[0], unit * span[1]];
+  }
+  const scaleX = () => scales()[0], scaleY = () => scales()[1];
   const position = (i) => ({
     x: (x[i] - view.x) * scaleX() + width / 2,
     y: height / 2 - (y[i] - view.y) * scaleY(),
   });
   const radius = () => {
+    if (span !== null) return 3.5;
     const own = Math.min(5, Math.max(1.4, 4.5 * (400 / Math.max(1, n)) ** 0.22));
     return own * Math.min(2.5, view.zoom ** 0.25);
   };
@@ -97,13 +107,23 @@ export function createMap(canvas, data, handlers = {}) {
         pixels[at] = ((255 << 24) | (rb & 0xff00ff) | (g & 0xff00)) >>> 0;
       }
     };
+    const side = span === null ? 0
+      : (sx / span[0]) * Math.max(1, Math.sqrt((span[0] + 1) * (span[1] + 1) / n));
+    const square = (i, color) => {
+      const cx = (x[i] - view.x) * sx + w / 2, cy = h / 2 - (y[i] - view.y) * sy;
+      const left = Math.max(0, Math.round(cx - side / 2)), right = Math.min(w, Math.round(cx + side / 2));
+      const top = Math.max(0, Math.round(cy - side / 2)), bottom = Math.min(h, Math.round(cy + side / 2));
+      if (left >= right) return;
+      for (let row = top; row < bottom; row++) pixels.fill(color, row * w + left, row * w + right);
+    };
     const disc = discStamp(r, 0.85);
+    const point = span === null ? (i, color) => put(i, disc, color) : square;
     if (visible !== null) {
-      for (let i = 0; i < n; i++) if (visible[i] === 0) put(i, disc, used.pale[shown.color[i]]);
+      for (let i = 0; i < n; i++) if (visible[i] === 0) point(i, used.pale[shown.color[i]]);
     }
-    for (let i = 0; i < n; i++) if (isVisible(i)) put(i, disc, used.full[shown.color[i]]);
+    for (let i = 0; i < n; i++) if (isVisible(i)) point(i, used.full[shown.color[i]]);
     const solid = discStamp(r + 0.8 * ratio, 1), ring = discStamp(r + 2 * ratio, 1);
-    for (const [points, color] of [[emphasis, used.outline], [selected, used.accent]]) {
+    for (const [points, color] of [[emphasis, used.outline], [next, used.accent], [selected, used.accent]]) {
       for (const i of points) {
         if (!isVisible(i)) continue;
         put(i, ring, color);
@@ -361,6 +381,10 @@ export function createMap(canvas, data, handlers = {}) {
     },
     setEmphasis(indices) {
       emphasis = indices;
+      redraw();
+    },
+    setNext(indices) {
+      next = indices;
       redraw();
     },
     focusOn(i) {

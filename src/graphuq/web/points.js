@@ -55,6 +55,13 @@ export function discStamp(radius, opacity) {
   return { reach, entries: Int32Array.from(found) };
 }
 
+/** Largest difference of some coordinates, at least 1. */
+export function spanOf(values) {
+  let low = Infinity, high = -Infinity;
+  for (const value of values) [low, high] = [Math.min(low, value), Math.max(high, value)];
+  return Math.max(1, high - low);
+}
+
 /** Coordinates in [0, 1]; points without finite coordinates are NaN, and never shown. */
 export function unitCoordinates(values) {
   let low = Infinity, high = -Infinity;

@@ -171,9 +171,7 @@ def fit_scene(
     rng = np.random.default_rng(random_state)
     mask = scene.mask()
     used = _at_most(with_data(labels, mask), max_labels, rng)
-    pixels = _read_pixels(scene, _sample(mask, used, max(max_pixels, len(used.classes)), rng),
-                          progress)  # fmt: skip
-    pixel_graph = PixelGraph(pixels)
+    pixel_graph = graph_of_scene(scene, mask, used, max_pixels, rng, progress)
     classifier = GraphClassifier(
         pixel_graph.graph,
         missing_label=None,
@@ -182,10 +180,36 @@ def fit_scene(
         **settings,
     )
     unfitted = FittedScene(scene, pixel_graph, classifier, used, mask)
-    y = np.full(len(pixels.places), None, dtype=object)
+    y = np.full(len(unfitted.places), None, dtype=object)
     y[unfitted._nodes_of(used.places)] = used.classes
     classifier.fit(None, y)
     return dataclasses.replace(unfitted, classifier=classifier)
+
+
+def graph_of_scene(
+    scene: Scene,
+    mask: Bool[np.ndarray, "R C"],
+    labels: PixelLabels,
+    max_pixels: int,
+    rng: np.random.Generator,
+    progress: Progress | None = None,
+) -> PixelGraph:
+    """Return the graph of all pixels with data, or of the labelled ones and a random sample.
+
+    Parameters
+    ----------
+    scene : Scene
+    mask : numpy.ndarray of bool, shape (R, C)
+        Which pixels have data.
+    labels : PixelLabels
+        Of pixels with data; they may be none.
+    max_pixels : int
+        Largest number of nodes, but for labelled ones.
+    rng : numpy.random.Generator
+    progress : callable, optional
+    """
+    chosen = _sample(mask, labels, max(max_pixels, len(labels.classes)), rng)
+    return PixelGraph(_read_pixels(scene, chosen, progress))
 
 
 def mean_over_nodes(

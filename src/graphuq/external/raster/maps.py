@@ -14,6 +14,7 @@ from scipy.special import entr
 from graphuq import acquisition
 from graphuq.errors import IncompatibleParts
 from graphuq.external.raster.fit import FittedScene, TileAnswer
+from graphuq.external.raster.picture import ends_of, shown_bands, stretched
 from graphuq.external.raster.scene import Scene, Tile
 from graphuq.plots.panels import class_colors
 from graphuq.results.average_parts import block_weights
@@ -37,7 +38,6 @@ FILES = (CLASSES, PROBABILITIES, ENTROPY, RANK, NEXT, SETTINGS)
 N_NEXT = 20  # places to label next
 N_BINS = 1 << 16  # of margins, whose ranks are those of their bins
 OVERVIEW = 500  # pixels of the longer side of the overview, at most
-STRETCH = (2, 98)  # percentiles of a band at black and at white
 
 
 @dataclass(frozen=True, eq=False)
@@ -154,13 +154,13 @@ def next_table(fitted: FittedScene, places: Int[np.ndarray, "n 2"]) -> Any:
 
     nodes = fitted._nodes_of(places)
     p = fitted.classifier.label_distributions_[nodes]
-    to, rows, columns = fitted.scene.transform, *(places.T + 0.5)
+    x, y = fitted.scene.coordinates(places)
     return pd.DataFrame(
         {
             "row": places[:, 0],
             "column": places[:, 1],
-            "x": to.a * columns + to.b * rows + to.c,
-            "y": to.d * columns + to.e * rows + to.f,
+            "x": x,
+            "y": y,
             "class": np.array(fitted.classes, dtype=object)[p.argmax(axis=1)],
             "probability": p.max(axis=1),
         }
@@ -203,8 +203,7 @@ class _OverviewMaker:
         scene, n_classes = fitted.scene, len(fitted.classes)
         self.step = -(-max(scene.shape) // OVERVIEW)
         shape = tuple(-(-n // self.step) for n in scene.shape)
-        n_bands = scene.n_bands
-        self.bands = [3 * n_bands // 4, n_bands // 2, n_bands // 4] if n_bands > 2 else [0, 0, 0]
+        self.bands = shown_bands(scene.n_bands)
         self.picture = np.full((*shape, 3), np.nan)
         self.codes = np.full(shape, -1)
         self.probability = np.full(shape, np.nan)
@@ -225,9 +224,7 @@ class _OverviewMaker:
         self.picture[here] = np.where(answer.chosen[..., None], colours, np.nan)[some]
 
     def overview(self, next_places: Int[np.ndarray, "n 2"]) -> Overview:
-        low, high = np.nanpercentile(self.picture, STRETCH, axis=(0, 1))
-        picture = (self.picture - low) / np.where(high > low, high - low, 1.0)
-        picture = np.nan_to_num(np.clip(picture, 0, 1), nan=1.0)
+        picture = stretched(self.picture, ends_of(self.picture))
         means = self.totals / np.maximum(self.counts, 1)
         return Overview(
             self.step, picture, self.codes, self.probability, self.counts, means, next_places

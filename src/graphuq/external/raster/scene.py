@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Int
 
 from graphuq.errors import StorageError, require
 from graphuq.utils.extras import require_extra
@@ -72,6 +72,11 @@ class Scene:
     def has_georeference(self) -> bool:
         """Whether coordinates can be turned into pixels."""
         return self.crs is not None or not self.transform.is_identity
+
+    def coordinates(self, places: Int[np.ndarray, "n 2"]) -> Float[np.ndarray, "2 n"]:
+        """Return x and y of the centres of pixels, given by row and column."""
+        to, rows, columns = self.transform, *(places.T + 0.5)
+        return np.stack([to.a * columns + to.b * rows + to.c, to.d * columns + to.e * rows + to.f])
 
     def read(
         self, tile: Tile | None = None

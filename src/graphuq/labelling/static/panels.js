@@ -5,7 +5,7 @@ import { classPalette, createMap } from "./map.js";
 
 const SVG = "http://www.w3.org/2000/svg";
 const MAX_PREVIEW = 200; // items that are shown before they are labelled together
-const WIDTH = 300, HEIGHT = 120, LEFT = 34, BOTTOM = 20;
+const WIDTH = 300, HEIGHT = 120, LEFT = 44, BOTTOM = 20;
 
 function svg(tag, attributes, text = "") {
   const made = document.createElementNS(SVG, tag);
@@ -94,11 +94,20 @@ export function showPeople({ people, accuracies }) {
       `${annotator}: right in ${percent(accuracy)} (${percent(lower)} to ${percent(upper)})` })));
 }
 
+/** Colours of a picture, in which labelled pixels have those of their classes. */
+function inPicture({ picture, color, labelled }, palette) {
+  const shown = picture.color.slice(), n = picture.palette.length;
+  for (const row of labelled) shown[row] = n + color[row];
+  const joined = (theme) => [...picture.palette, ...palette[theme]];
+  return [shown, { light: joined("light"), dark: joined("dark") }];
+}
+
 /** The map, which is drawn when its panel is first opened, and again for each new posterior. */
 export function mapPanel(state, open, say, preview, lost) {
   let map = null, selected = [], version = -1, busy = false;
   const note = byId("map-note"), lasso = byId("map-lasso"), toQueue = byId("map-queue");
-  const toLabel = byId("map-label");
+  const toLabel = byId("map-label"), asPicture = byId("map-picture");
+  let data = null;
 
   function choose(rows) {
     selected = [...rows];
@@ -112,25 +121,32 @@ export function mapPanel(state, open, say, preview, lost) {
     busy = true;
     if (map === null) note.textContent = "Arranging the items …";
     try {
-      const data = await get("/api/map");
+      data = await get("/api/map");
       if (data.x.length === 0) return;
       version = state().version;
       if (map === null) note.textContent = "";
-      const palette = classPalette(data.classes.length);
+      asPicture.hidden = data.picture === undefined;
       if (map === null) {
-        map = createMap(byId("map"), { ...data, palette, emphasis: data.labelled, wheel: "focus",
+        map = createMap(byId("map"), { ...data, palette: classPalette(data.classes.length),
+          square: data.picture !== undefined, wheel: "focus",
           label: "Map of all items, coloured by their likeliest class" }, {
-          onHover: (row) => hover(row, data.classes),
+          onHover: hover,
           onClick: (row) => row >= 0 && open(row),
           onLasso: choose,
         });
-      } else {
-        map.setColor(data.color, palette);
-        map.setEmphasis(data.labelled);
       }
+      paint();
     } finally {
       busy = false;
     }
+  }
+
+  function paint() {
+    const palette = classPalette(data.classes.length);
+    const picture = !asPicture.hidden && asPicture.getAttribute("aria-pressed") === "true";
+    map.setColor(...(picture ? inPicture(data, palette) : [data.color, palette]));
+    map.setEmphasis(data.labelled);
+    map.setNext(data.next ?? []);
   }
 
   let hovered = -1;
@@ -147,6 +163,10 @@ export function mapPanel(state, open, say, preview, lost) {
     const on = lasso.getAttribute("aria-pressed") !== "true";
     lasso.setAttribute("aria-pressed", String(on));
     map?.setMode(on ? "lasso" : "pan");
+  });
+  asPicture.addEventListener("click", () => {
+    asPicture.setAttribute("aria-pressed", String(asPicture.getAttribute("aria-pressed") !== "true"));
+    paint();
   });
   byId("map-reset").addEventListener("click", () => map?.reset());
   toQueue.addEventListener("click", async () => {
