@@ -18,7 +18,8 @@ SLOW = {
     "models/learnt_hyperparameters.py",
     "trust/without_leaking.py",
 }
-NEEDS = {"data/single_cells.py": "anndata", "data/network.py": "networkx"}
+NEEDS = {"data/single_cells.py": "anndata", "data/network.py": "networkx",
+         "data/papers.py": "networkx", "data/penguins.py": "palmerpenguins"}  # fmt: skip
 
 
 def closest_to_truth_is(names):
@@ -58,6 +59,15 @@ CLAIMS = {
     "data/network.py": lambda names: names["accuracy"] > 0.9,
     "data/numbers_as_labels.py": lambda names: (
         names["error"] < names["error_process"] and 0.8 < names["inside"] < 0.97
+    ),
+    "data/papers.py": lambda names: (
+        names["right"]["citations and words"].mean() > names["right"]["words"].mean() + 0.1
+        and names["right"]["words"].mean() > names["right"]["citations"].mean()
+    ),
+    "data/penguins.py": lambda names: (
+        min(right for _, right, _ in names["fitted"].values()) > 0.95
+        and abs(names["fitted"]["with sex"][2] - names["fitted"]["without sex"][2]) < 0.02
+        and names["across"] < 0.01
     ),
     "data/scene.py": lambda names: names["right"].mean() > 0.9,
     "data/single_cells.py": lambda names: names["accuracy"] > 0.85,
