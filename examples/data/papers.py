@@ -69,6 +69,11 @@ for name, weight in gq.results.block_weights(both.result_).items():
     print(f"{name}: {weight:.2f}")
 
 # %%
+# Which papers should somebody read next? Those that tell most about the others.
+next_ones = gq.acquisition.query(both.result_, 5)
+print("read next:", next_ones.tolist())
+
+# %%
 # A paper without citations has what its words say, and one without words what its neighbours say.
 # Probabilities tell which topics to trust: papers are right about as often as the probability of
 # their topic says.
@@ -91,8 +96,3 @@ right_ax.plot([0.25, 1], [0.25, 1], color="#94a4a2", lw=1)
 right_ax.set(xlabel="probability of the topic", ylabel="share right", xlim=(0.25, 1.12))
 right_ax.spines[["top", "right"]].set_visible(False)
 plt.show()
-
-# %%
-# Which papers should somebody read next? Those that tell most about the others.
-next_ones = gq.acquisition.query(both.result_, 5)
-print("read next:", next_ones.tolist())
