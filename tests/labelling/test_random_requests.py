@@ -5,6 +5,7 @@ its time.
 """
 
 import asyncio
+import itertools
 import json
 import os
 import sys
@@ -12,7 +13,7 @@ import time
 import urllib.parse
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given, seed, settings
 from hypothesis import strategies as st
 
 pytest.importorskip("starlette", reason="pip install graphuq[label], to test the page")
@@ -21,6 +22,7 @@ from graphuq.labelling.application import PageOptions, _routes
 
 FEW, MANY = 60, int(os.environ.get("GRAPHUQ_FUZZ", "3000"))
 SECONDS = float(os.environ.get("GRAPHUQ_FUZZ_SECONDS", "20"))
+ROUND = 100  # examples of one seed
 ACTS = ("label", "undo", "skip", "wish", "note", "flag", "audit", "end_audit")
 PAGES = ("queue", "card/{n}", "alike/{n}", "search", "views", "map", "state", "guidelines")
 TEXTS = st.one_of(
@@ -88,6 +90,7 @@ def ask(app, method, path, query, body=b""):
 
 
 def check_requests(app, n_examples, seconds=60.0):
+    """Ask, in rounds of their own seeds, until there are enough examples or the time is over."""
     end, n_asked = time.monotonic() + seconds, 0
 
     def right(status, content):
@@ -97,17 +100,18 @@ def check_requests(app, n_examples, seconds=60.0):
         if status == 400:
             assert 0 < len(json.loads(content)["error"]) <= MAX_MESSAGE
 
-    @settings(max_examples=n_examples, deadline=None, database=None, derandomize=True,
+    @settings(max_examples=min(ROUND, n_examples), deadline=None, database=None,
               suppress_health_check=list(HealthCheck))  # fmt: skip
     @given(st.sampled_from(ACTS), SENT, st.sampled_from(PAGES), QUERIES, st.integers(-1, 70))
     def check(act, body, page, query, n):
-        if time.monotonic() > end:
-            return
         right(*ask(app, "POST", f"/api/{act}", b"", body))
         encoded = urllib.parse.urlencode(query, errors="surrogatepass").encode()
         right(*ask(app, "GET", f"/api/{page.format(n=n)}", encoded))
 
-    check()
+    for number in itertools.count():
+        seed(number)(check)()
+        if n_asked >= 2 * n_examples or time.monotonic() > end:
+            break
     status, content = ask(app, "GET", "/api/state", b"")
     assert (status, "revision" in json.loads(content)) == (200, True)
     return n_asked

@@ -165,10 +165,10 @@ class ApproximationDiagnostics:
     def probability_error(self) -> float | None:
         """Largest error of a class probability, estimated from above.
 
-        Draws of the approximation are weighted as draws of the posterior, at up to 200 nodes,
-        unlabelled ones first; two standard errors are added. None if it is unknown: where
-        `acceptance` is, and if too few draws have weight. An average of several classes has the
-        root mean square error, beside 400 draws of `ModelAverage`.
+        Draws of the approximation are weighted as draws of the posterior, at up to 200 unlabelled
+        nodes, or at labelled ones if all are; two standard errors are added. None if it is unknown:
+        where `acceptance` is, and if too few draws have weight. An average of several classes has
+        the root mean square error, beside 400 draws of `ModelAverage`.
         """
         return self._error.probability_error
 
@@ -247,7 +247,9 @@ def _(
 def _error_of(
     posterior: Posterior, answer: GaussianApproximation | GaussianMixture
 ) -> ApproximationError:
-    rows = node_rows(posterior)[monitored_nodes(posterior, ERROR_NODES)]
+    n_unlabelled = posterior.spectrum.n_nodes - len(posterior.observed_nodes)
+    nodes = monitored_nodes(posterior, min(ERROR_NODES, n_unlabelled or ERROR_NODES))
+    rows = node_rows(posterior)[nodes]
     if isinstance(answer, GaussianMixture):
         return mixture_error(posterior, answer, rows)
     return approximation_error(posterior, answer, rows)
