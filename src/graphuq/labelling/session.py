@@ -204,6 +204,7 @@ class Session:
             Which of several pages of the user asks.
         """
         user = check_name(user, "user")
+        without = [row for row in without if 0 <= row < len(self.items)]  # a page may hold others
         with self._changed:
             due = self.unaided.due(user)
             rows = self._turns.next_rows(user, tab, n, without, self._labels, self._ranked(), due)
