@@ -16,7 +16,6 @@ from graphuq.errors import GraphuqError, IncompatibleParts, require
 from graphuq.labelling.following import FollowingClassifier, with_notes
 from graphuq.labelling.model import Model, Snapshot
 from graphuq.labelling.records import GIVES_LABEL, Record
-from graphuq.models import LargestEvidence, Likeliest
 from graphuq.results.errors_left import ErrorCount, expected_errors
 from graphuq.results.result import Result
 
@@ -24,7 +23,6 @@ if TYPE_CHECKING:
     from graphuq.labelling.session import Session
 
 POLL_S = 0.2  # seconds between looks at the session
-QUICK = (LargestEvidence(), Likeliest())  # one model, for which an average gives the answer
 MARGIN = 1.1  # by which ends are moved out: docs/measurements/acquisition.md, "How many errors"
 NICENESS = 10  # of the thread, as of the command nice
 REST = 2.0  # seconds of rest for each second of work, so that the page has the processor
@@ -98,7 +96,7 @@ class Answerer:
 
     def __init__(self, model: Model) -> None:
         settings = model.settings
-        self.is_average = model_of(settings.model) in QUICK
+        self.is_average = model_of(settings.model).replaces_average
         default = {"model": "auto", "inference": "expectation-propagation"}
         self._follower = FollowingClassifier(
             GraphClassifier(**{**settings.get_params(deep=False), **default}), model.shared

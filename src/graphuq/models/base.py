@@ -50,6 +50,11 @@ class Model(ABC):
         return self
 
     @property
+    def replaces_average(self) -> bool:
+        """Whether it is one quick model in place of an average, with no part of the user's own."""
+        return False
+
+    @property
     def needs_eigenpairs(self) -> bool:
         """Whether a `Laplacian` is not enough."""
         return True

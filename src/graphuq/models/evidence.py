@@ -153,6 +153,11 @@ class LargestEvidence(Model):
         )
 
     @property
+    def replaces_average(self) -> bool:
+        """Whether prior and likelihood are the default ones."""
+        return self == LargestEvidence()
+
+    @property
     def chosen(self) -> list[str]:
         """Names of the hyperparameters that the evidence chooses."""
         of_prior = ["tau", "alpha", "include_constant"] if _is_auto(self.prior) else []

@@ -46,6 +46,11 @@ class Likeliest(Model):
         )
 
     @property
+    def replaces_average(self) -> bool:
+        """Whether the average whose component it is is the default one."""
+        return self == Likeliest()
+
+    @property
     def uses_blocks(self) -> bool:
         """Whether blocks of the basis beside its eigenpairs are part of the model."""
         return self.of.uses_blocks

@@ -38,7 +38,7 @@ FAR_BEHIND = 10.0  # the same, given N_CHECKED labels
 N_TRIED = 3  # last sweeps, by whose gain that of those to come is judged
 SLACK = 2.0  # nats that these may add to the evidence beside twice that gain
 KEPT, EARLIER = "_screened", "_earlier"  # names under which a posterior keeps what was found
-MAX_GROWTH = 1.25  # of labels, up to which the components that fewer labels left are all
+MAX_GROWTH = 1.25  # factor of the labels, up to which no component is compared that these left out
 ENOUGH_LABELS = 480  # labels that tell the likeliest component
 ENOUGH_OF_MANY = 240  # the same for many classes, each of which tells the range again
 
@@ -84,13 +84,13 @@ class LikelyComponents(NamedTuple):
 
 def likely_components(posterior: Posterior, enough: int | None = None) -> LikelyComponents:
     """Return the components whose evidence is not far behind, fitted to all labels, or enough."""
-    given, near = _near(posterior)
     earlier: Earlier | None = vars(posterior).pop(EARLIER, None)
-    n_compared = len(given.codes)
     if enough is not None or earlier is None:
-        found = _compared(given, near.log_weights, enough)
+        given, near = _near(posterior)
+        found, n_compared = _compared(given, near.log_weights, enough), len(given.codes)
     else:
-        found, n_compared = _again(given, earlier), earlier.n_labels
+        vars(posterior).pop(KEPT, None)
+        found, n_compared = _again(Components.of(posterior), earlier), earlier.n_labels
     if enough is None:
         order = np.argsort(-found.log_weights)
         sites = [found.sites[m] for m in order.tolist()]
@@ -107,7 +107,7 @@ def keep_earlier(posterior: Posterior, before: Posterior, stays: Bool[np.ndarray
     posterior : Posterior
         Its first labels are those of ``before`` that stay.
     before : Posterior
-        If it keeps nothing, has another mixture, or far fewer labels, nothing happens.
+        If it keeps nothing, has another mixture, or most of the labels are others, nothing happens.
     stays : numpy.ndarray of bool, shape (j,)
         Which labels of ``before`` stay.
     """
@@ -115,6 +115,8 @@ def keep_earlier(posterior: Posterior, before: Posterior, stays: Bool[np.ndarray
     other: Any = before.prior
     known: Earlier | None = vars(before).get(EARLIER)
     if known is None or len(posterior.labels) > MAX_GROWTH * known.n_labels:
+        return
+    if stays.sum() < known.n_labels / MAX_GROWTH:
         return
     if own.components == other.components and own.blocks == other.blocks:
         starts = [StartingSites(one.weights[stays], one.shifts[stays]) for one in known.starts]
