@@ -22,7 +22,7 @@ shares of the labels. With ``--unequal-labels`` a class has between 0.4 and 2 ti
 labels, at least two, and at least three times the rate of rows; there is one subsample. "Not
 divided" are answers that were multiplied by estimated shares alone. With ``--two-classes`` the sets
 are those of two classes, and "weights" are draws whose fields have weights of class shares, as the
-default uses them for fewer than eight labels of a class.
+default uses them for fewer than fifteen labels of a class.
 
 Prints, by kind and labels a class: mean log score (floor 1e-5) and accuracy of all unlabelled rows,
 the paired difference from the answer without shares with its standard error over draws, and the

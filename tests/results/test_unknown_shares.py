@@ -96,13 +96,13 @@ def with_few_of_the_largest(unequal):
 
 @pytest.fixture(scope="module")
 def of_two():
-    """Return clouds of 400 and 80 points with 12 labels each."""
+    """Return clouds of 400 and 80 points with 16 labels each."""
     rng = np.random.default_rng(3)
     codes = np.repeat([0, 1], [400, 80])
     X = rng.normal(size=(480, 3)) + 2.0 * np.eye(3)[codes]
     y = np.full(480, -1)
     for k in range(2):
-        y[rng.choice(np.flatnonzero(codes == k), 12, replace=False)] = k
+        y[rng.choice(np.flatnonzero(codes == k), 16, replace=False)] = k
     return X, y, codes
 
 
@@ -151,7 +151,7 @@ def test_numbers_of_labels_that_someone_chose_are_no_shares(with_few_of_the_larg
 
 
 def test_many_labels_of_two_classes_leave_the_shares_to_unlabelled_nodes(of_two):
-    """Fewer than eight labels of a class weigh fields, and there is no estimate."""
+    """Fewer than fifteen labels of a class weigh fields, and there is no estimate."""
     X, y, codes = of_two
     free = y < 0
     by_class, random = fitted(of_two).result_, fitted(of_two, "random").result_
@@ -168,7 +168,7 @@ def test_many_labels_of_two_classes_leave_the_shares_to_unlabelled_nodes(of_two)
     assert np.abs(default.probabilities - by_class.probabilities).max() < 2e-3
     few = y.copy()
     for k in range(2):
-        few[np.flatnonzero(y == k)[7:]] = -1
+        few[np.flatnonzero(y == k)[14:]] = -1
     assert gq.results.estimated_shares(fitted((X, few, codes)).result_) is None
     assert weigh_shares(fitted((X, few, codes)).result_.posterior)
 

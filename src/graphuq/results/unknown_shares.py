@@ -38,7 +38,7 @@ def estimated_shares(result: "Result") -> Float[np.ndarray, " K"] | None:
 
     They are estimated if someone chose how many labels each class has (``label_design`` of
     `graphuq.models.Average`), and there are no ``class_proportions``. With two classes each has at
-    least eight labels. The probabilities of `Result` have them already.
+    least fifteen labels. The probabilities of `Result` have them already.
 
     Returns
     -------

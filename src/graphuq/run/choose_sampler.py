@@ -259,7 +259,7 @@ def needs_no_draws(posterior: Posterior) -> bool:
 
     For an average over several classes, with two labels a class or more, its log score is that of
     draws to 0.002, and its calibration is the same: docs/measurements/without_draws.md. With one
-    label a class it is worse by 0.0045. For two classes with fewer than eight labels draws weigh
+    label a class it is worse by 0.0045. For two classes with fewer than fifteen labels draws weigh
     class shares. For one probit of many classes, or of several and very many labels, draws would
     take minutes.
     """

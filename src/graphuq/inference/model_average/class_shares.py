@@ -8,7 +8,7 @@ from graphuq.posterior.posterior import Posterior
 
 MIN_SHARE = 0.05  # smaller shares have the weight of this one, which bounds the weights
 MAX_POWER = 6.0  # labels of a class that tell nothing of its share; more count as drawn at random
-MANY = 8  # labels of each class, from which unlabelled nodes tell the shares, and weights do not
+MANY = 15  # labels of each class, from which unlabelled nodes tell the shares, and weights do not
 MAX_NODES = 500  # random nodes, over which class shares are averaged
 
 
