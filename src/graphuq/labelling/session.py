@@ -206,9 +206,8 @@ class Session:
         user = check_name(user, "user")
         without = [row for row in without if 0 <= row < len(self.items)]  # a page may hold others
         with self._changed:
-            due = self.unaided.due(user)
+            due, snapshot = self.unaided.due(user), self._snapshot
             rows = self._turns.next_rows(user, tab, n, without, self._labels, self._ranked(), due)
-            snapshot = self._snapshot
         return [self._card(row, snapshot, user) for row in rows]
 
     def card(self, row: int, user: str | None = None) -> dict[str, Any]:
