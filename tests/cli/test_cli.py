@@ -254,7 +254,8 @@ def test_wrongly_typed_files(name, csv, tmp_path, capsys):
 @pytest.mark.parametrize(
     ("rows", "words"),
     [
-        ("0,a\n60,b", "ids that the table lacks, such as ['60']"),
+        ("0,a\n60,b", "id 60, and it counts rows from 0 to 59"),
+        ("0,a\n61,b", "ids that the table lacks, such as ['61']"),
         ("0,a\n0,b", "['0'] occurs more than once"),
     ],
 )

@@ -144,7 +144,10 @@ def test_arrays_and_edges_have_no_such_columns(folder, capsys):
     assert "--encode: given beside --edges; leave it out" in capsys.readouterr().err
     np.save(folder / "x.npy", np.ones((N, 2)))
     assert classify(folder, "--impute", file="x.npy") == 2
-    assert "--impute: given beside 'x.npy'; give a .csv or .parquet" in capsys.readouterr().err
+    assert (
+        "--impute: given beside 'x.npy'; give a .csv or .jsonl or .parquet"
+        in capsys.readouterr().err
+    )
 
 
 def test_all_columns_that_stop_a_run_are_named_at_once(tmp_path, capsys):

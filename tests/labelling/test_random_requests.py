@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 pytest.importorskip("starlette", reason="pip install graphuq[label], to test the page")
 from graphuq.errors import MAX_MESSAGE
 from graphuq.labelling.application import PageOptions, _routes
+from graphuq.labelling.forecast import Forecasts
 
 FEW, MANY = 60, int(os.environ.get("GRAPHUQ_FUZZ", "3000"))
 SECONDS = float(os.environ.get("GRAPHUQ_FUZZ_SECONDS", "20"))
@@ -119,7 +120,8 @@ def check_requests(app, n_examples, seconds=60.0):
 
 @pytest.fixture
 def app(open_session):
-    return _routes(open_session(), PageOptions("title", "ada"), "")
+    session = open_session()
+    return _routes(session, PageOptions("title", "ada"), Forecasts(session), "")
 
 
 def test_rows_that_a_page_only_claims_to_hold_are_offered_to_nobody(app):

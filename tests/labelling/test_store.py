@@ -12,7 +12,6 @@ import numpy as np
 import pytest
 
 from graphuq.errors import InvalidInput, StorageError
-from graphuq.labelling.cards import labels_of
 from graphuq.labelling.items import TextItems
 from graphuq.labelling.store import LabelStore, check_name
 
@@ -48,7 +47,7 @@ def test_labels_are_read_again(tmp_path, items, store):
     assert kept == {
         "user": "ada", "row": 3, "item": "3", "label": "cat", "probability": 0.75, "model": 2
     }  # fmt: skip
-    table = labels_of(items, again.labels())
+    table = items.label_table(again.labels())
     assert table.to_dict("list") == {"id": ["3", "5"], "label": ["dog", "dog"]}
     assert np.flatnonzero(again.to_array() == "dog").tolist() == [3, 5]
 
