@@ -87,10 +87,11 @@ def test_two_people_and_a_decision(open_page, tab, width):
     label(tab, truth_of(tab))
     saved(page, 1)
     become(tab, "bob")
-    tab.wait_for_function("x => document.getElementById('item-name').textContent === x",
-                          arg=name(tab))  # fmt: skip
-    tab.keyboard.press("s")  # what was before Bob came
-    tab.wait_for_function(f"() => document.getElementById('item-name').textContent === '{row}'")
+    is_shown = f"() => document.getElementById('item-name').textContent === '{row}'"
+    tab.wait_for_timeout(1_000)  # Bob's queue may take the place of Ada's item
+    if int(name(tab)) != row:
+        tab.keyboard.press("s")
+    tab.wait_for_function(is_shown)
     assert tab.text_content("#item-blind") == "a second person's label: without help"
     assert tab.locator("#classes .share").all_text_contents() == ["", ""]
     assert tab.locator("#why li").count() == 0
