@@ -28,7 +28,7 @@ from graphuq.labelling.items import (
     TableItems,
     TextItems,
 )
-from graphuq.labelling.layouts import Layout, layout_of
+from graphuq.labelling.layouts import ReadLayout, layout_of
 from graphuq.results.formats import formats_of_reading
 from graphuq.utils.extras import require_extra
 from graphuq.utils.gate import read_npy, require_file
@@ -148,7 +148,7 @@ def _read(file: Path | None, columns: Columns) -> Source:
     return _read_table(file, columns)
 
 
-def _read_layout(file: Path, layout: Layout, columns: Columns) -> Source:
+def _read_layout(file: Path, layout: ReadLayout, columns: Columns) -> Source:
     """Return items and labels of a file or folder of another tool."""
     beside = f"'{file.name}', a file of {layout.name}"
     _refuse(columns, beside, "image", "label", "id")

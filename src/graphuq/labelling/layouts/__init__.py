@@ -3,23 +3,23 @@
 from pathlib import Path
 
 from graphuq.errors import InvalidInput
-from graphuq.labelling.layouts.base import Imported, Labelled, Layout, labelled_by
+from graphuq.labelling.layouts.base import Imported, Labelled, Layout, ReadLayout, labelled_by
 from graphuq.labelling.layouts.hugging_face import HuggingFace
 from graphuq.labelling.layouts.label_studio import LabelStudio
 from graphuq.labelling.layouts.plain import Plain, PlainJsonLines, PlainParquet
 from graphuq.labelling.layouts.prodigy import Prodigy
 from graphuq.utils.files import atomic_write
 
+READ: tuple[ReadLayout, ...] = (LabelStudio(), Prodigy(), HuggingFace())
 LAYOUTS: dict[str, Layout] = {
-    kind.name: kind()
-    for kind in (Plain, PlainParquet, PlainJsonLines, LabelStudio, Prodigy, HuggingFace)
+    layout.name: layout for layout in (Plain(), PlainParquet(), PlainJsonLines(), *READ)
 }
 """Layouts by the names that users type."""
 
 
-def layout_of(path: Path) -> Layout | None:
+def layout_of(path: Path) -> ReadLayout | None:
     """Return the layout of a file or folder of another tool; None for a plain table."""
-    return next((layout for layout in LAYOUTS.values() if layout.fits(path)), None)
+    return next((layout for layout in READ if layout.fits(path)), None)
 
 
 def layout_named(name: str) -> Layout:
@@ -62,6 +62,7 @@ __all__ = [
     "Imported",
     "Labelled",
     "Layout",
+    "ReadLayout",
     "labelled_by",
     "layout_named",
     "layout_of",

@@ -101,7 +101,7 @@ def labelled_by(session: "Session") -> Labelled:
 
 
 class Layout(ABC):
-    """A layout of files. A subclass in this package registers by its definition.
+    """A layout of files that are written.
 
     Attributes
     ----------
@@ -114,10 +114,19 @@ class Layout(ABC):
     name: ClassVar[str]
     file: ClassVar[str]
 
+    @abstractmethod
+    def write(self, labelled: Labelled, path: Path) -> None:
+        """Write a new file."""
+
+
+class ReadLayout(Layout):
+    """A layout of files that are read, too."""
+
+    @abstractmethod
     def fits(self, path: Path) -> bool:
         """Return whether a file or folder is of this layout."""
-        return False
 
+    @abstractmethod
     def read(self, path: Path, text: str | None = None) -> Imported:
         """Return the items and labels of a file or folder that fits.
 
@@ -127,11 +136,6 @@ class Layout(ABC):
         text : str, optional
             Column with the text, if there are several.
         """
-        raise NotImplementedError(f"{self.name} is only written")
-
-    @abstractmethod
-    def write(self, labelled: Labelled, path: Path) -> None:
-        """Write a new file."""
 
 
 def table_of(items: Items) -> "pd.DataFrame":

@@ -14,7 +14,7 @@ from graphuq.labelling.layouts.base import (
     LABEL,
     Imported,
     Labelled,
-    Layout,
+    ReadLayout,
     table_of,
 )
 from graphuq.labelling.layouts.label_studio import text_column
@@ -30,7 +30,7 @@ FILE_NAME = "file_name"  # its column of files
 IMAGE = "image"
 
 
-class HuggingFace(Layout):
+class HuggingFace(ReadLayout):
     """What ``datasets.load_dataset`` and ``load_from_disk`` read; written as one Parquet file."""
 
     name: ClassVar[str] = "huggingface"

@@ -16,7 +16,7 @@ from graphuq.labelling.layouts.base import (
     TEXT,
     Imported,
     Labelled,
-    Layout,
+    ReadLayout,
     require_content,
     table_of,
 )
@@ -26,7 +26,7 @@ from graphuq.utils.gate import reading
 PICTURE = "image"  # field of the tasks
 
 
-class LabelStudio(Layout):
+class LabelStudio(ReadLayout):
     """A file that Label Studio imports, and its export as JSON or JSON-MIN."""
 
     name: ClassVar[str] = "label-studio"

@@ -11,7 +11,7 @@ from graphuq.labelling.layouts.base import (
     TEXT,
     Imported,
     Labelled,
-    Layout,
+    ReadLayout,
     require_content,
     table_of,
 )
@@ -23,7 +23,7 @@ MARKS = {"answer", "accept", "options", "_task_hash", "_input_hash"}
 ACCEPTED = "accept"  # the answer of a person who agrees
 
 
-class Prodigy(Layout):
+class Prodigy(ReadLayout):
     """A file for ``prodigy db-in``, and one of ``prodigy db-out``."""
 
     name: ClassVar[str] = "prodigy"
