@@ -170,6 +170,6 @@ class LeadCovariances(NamedTuple):
         """Return ``l · direction`` of each row l of loadings and the lead at its place."""
         found = np.empty((len(place), self.variance.shape[1]))
         order = np.argsort(place, kind="stable")
-        for rows in np.split(order, np.flatnonzero(np.diff(place[order])) + 1):
-            found[rows] = loadings[rows] @ self.directions[place[rows[:1]]][0].T
+        for rows in filter(len, np.split(order, np.flatnonzero(np.diff(place[order])) + 1)):
+            found[rows] = loadings[rows] @ self.directions[place[rows[0]]].T
         return found
