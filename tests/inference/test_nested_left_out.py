@@ -4,7 +4,11 @@ import numpy as np
 import pytest
 
 import graphuq as gq
+from graphuq.inference import nested_left_out
+from graphuq.inference.nested_coordinates import fit_coordinate_sites
 from graphuq.inference.nested_left_out import fields_without_each
+from graphuq.inference.nested_low_rank import fit_low_rank_sites
+from graphuq.inference.nested_shared import fit_shared_sites
 from graphuq.inference.nested_sites import fit_sites
 from graphuq.inference.nested_start import StartingSites
 
@@ -82,3 +86,55 @@ def test_a_label_that_contradicts_its_neighbours_is_as_improbable_as_without_it(
     again = gq.infer(gq.Posterior(spectrum, prior, likelihood, labelled, given), method)
     cavity = gq.leave_one_out(again).of_class[np.arange(12), given]
     assert cavity[0] > expected[0] + 0.15
+
+
+def line_problem(n_labels=40, n_classes=4):
+    """Return labels along a line, one in eight of which contradicts the others."""
+    rng = np.random.default_rng(5)
+    x = rng.uniform(size=n_labels)
+    labels = np.minimum((x * n_classes).astype(int), n_classes - 1)
+    labels[::8] = rng.integers(0, n_classes, len(labels[::8]))
+    return x, np.linalg.cholesky(9 * np.exp(-np.abs(x[:, None] - x) / 0.3)), labels
+
+
+def test_groups_hold_each_label_once_far_from_each_other_and_never_a_whole_class():
+    x, factor, labels = line_problem()
+    groups = list(nested_left_out.far_groups(factor, labels))
+    assert len(groups) == nested_left_out.N_GROUPS
+    np.testing.assert_array_equal(np.sort(np.concatenate(groups)), np.arange(40))
+    assert {len(group) for group in groups} == {4}
+    for group in groups:
+        assert all((labels[group] == k).sum() < (labels == k).sum() for k in range(4))
+
+    def gap(group):
+        return np.diff(np.sort(x[group])).min()
+
+    rng = np.random.default_rng(0)
+    by_chance = [gap(part) for _ in range(100) for part in rng.permutation(40).reshape(10, 4)]
+    assert np.median([gap(group) for group in groups]) > 1.5 * np.median(by_chance)
+
+
+def test_labels_left_out_in_groups_are_nearly_those_left_out_alone(monkeypatch):
+    """Bounds are those of the reported use: a tenth of a deviation on average."""
+    _, factor, labels = line_problem()
+    (sites,) = fit_sites((factor @ factor.T)[None], labels, 4, 0.5)
+    start = StartingSites(sites.weights, sites.shifts)
+    mean, covariance = fields_without_each(factor, labels, 4, 0.5, start)
+    monkeypatch.setattr(nested_left_out, "N_GROUPS", len(labels))
+    alone, spread = fields_without_each(factor, labels, 4, 0.5, start)
+    std = np.sqrt(np.diagonal(spread, axis1=1, axis2=2))
+    assert np.abs((mean - alone) / std).mean() < 0.1
+    ratio = np.sqrt(np.diagonal(covariance, axis1=1, axis2=2)) / std
+    assert np.abs(ratio - 1).mean() < 0.05
+
+
+@pytest.mark.parametrize("n_classes", [3, 40])
+def test_covariances_at_rows_are_blocks_of_the_covariance_of_coordinates(n_classes):
+    rng = np.random.default_rng(0)
+    factor, labels = rng.normal(size=(45, 6)), np.arange(45) % n_classes
+    settings = labels, n_classes, 0.5, 100, 1e-3
+    for fit in (fit_low_rank_sites, fit_shared_sites, fit_coordinate_sites):
+        sites = fit(factor, *settings)
+        full = np.asarray(sites.covariance).reshape(n_classes, 6, n_classes, 6)
+        expected = np.einsum("bi,kilj,bj->bkl", factor[:3], full, factor[:3])
+        np.testing.assert_allclose(sites.covariances_at(factor[:3]), expected, atol=1e-5)

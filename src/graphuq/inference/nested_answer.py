@@ -13,6 +13,7 @@ from graphuq.inference.nested_start import StartingSites
 from graphuq.utils.progress import Progress
 
 if TYPE_CHECKING:
+    from graphuq.inference.nested_coordinates import CoordinateSites
     from graphuq.inference.nested_low_rank import LowRankSites
     from graphuq.inference.nested_shared import SharedSites
 
@@ -49,18 +50,11 @@ def nested_answer(
     progress : callable, optional
         Called after each sweep.
     """
-    from graphuq.inference.nested_coordinates import fit_coordinate_sites  # imports Numba
-    from graphuq.inference.nested_shared import shares_sites
-
-    began = time.perf_counter()
-    settings = labels, n_classes, noise_std, max_sweeps, tolerance, start, progress
-    n_labels, r = factor.shape
-    # A sweep takes K r J (2 r + 4 J) operations at the labels, 3 J (K − 1) (K r)² in coordinates.
-    is_long = n_labels > MANY_LABELS or 2 * r + 4 * n_labels > 3 * n_classes * (n_classes - 1) * r
-    in_coordinates = is_long and not shares_sites(n_labels, r, n_classes)
-    fit: Any = fit_coordinate_sites if in_coordinates else fit_by_size
+    began, n_labels = time.perf_counter(), len(labels)
     try:
-        sites = fit(factor, *settings)
+        sites = fit_quickest(
+            factor, labels, n_classes, noise_std, max_sweeps, tolerance, start, progress
+        )
     except np.linalg.LinAlgError:
         return None
     if not sites.converged:
@@ -84,6 +78,32 @@ def nested_answer(
         class_shift=sites.pull,
         leads=Leads.of(labels, sites.weights, sites.shifts, at_labels, noise_std),
     )
+
+
+def fit_quickest(
+    factor: Float[np.ndarray, "J r"], labels: Int[np.ndarray, " J"], n_classes: int, *settings: Any
+) -> "LowRankSites | SharedSites | CoordinateSites":
+    """Return the sites of all labels, at the labels or in coordinates: where sweeps are shorter.
+
+    Settings are those of `nested_coordinates.fit_coordinate_sites`.
+
+    Raises
+    ------
+    InvalidInput
+        If the matrices of a sweep do not fit into memory.
+    numpy.linalg.LinAlgError
+        If rounding errors make a matrix indefinite.
+    """
+    from graphuq.inference.nested_coordinates import fit_coordinate_sites  # imports Numba
+    from graphuq.inference.nested_shared import shares_sites
+
+    n_labels, r = factor.shape
+    # A sweep takes K r J (2 r + 4 J) operations at the labels, 3 J (K − 1) (K r)² in coordinates.
+    is_long = n_labels > MANY_LABELS or 2 * r + 4 * n_labels > 3 * n_classes * (n_classes - 1) * r
+    in_coordinates = is_long and not shares_sites(n_labels, r, n_classes)
+    fit: Any = fit_coordinate_sites if in_coordinates else fit_by_size
+    found: LowRankSites | SharedSites | CoordinateSites = fit(factor, labels, n_classes, *settings)
+    return found
 
 
 def fit_by_size(factor: Float[np.ndarray, "J r"], *settings: Any) -> "LowRankSites | SharedSites":

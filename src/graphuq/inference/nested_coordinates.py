@@ -14,6 +14,7 @@ from graphuq.inference.nested_shared import check_coordinates
 from graphuq.inference.nested_sites import field_shifts, propose
 from graphuq.inference.nested_start import StartingSites
 from graphuq.inference.nested_sweeps import Sweep, first_sites, swept
+from graphuq.posterior.field import covariances_at
 from graphuq.utils.inverses import inverse_of
 from graphuq.utils.progress import Progress
 
@@ -44,6 +45,10 @@ class CoordinateSites(NamedTuple):
     converged: bool
     white_mean: Float[np.ndarray, "K r"]
     covariance: Float[np.ndarray, "n n"]
+
+    def covariances_at(self, rows: Float[np.ndarray, "B r"]) -> Float[np.ndarray, "B K K"]:
+        """Return the covariance of the K fields at nodes, given their rows of F."""
+        return np.asarray(covariances_at(rows, self.covariance))
 
 
 def fit_coordinate_sites(

@@ -1,19 +1,22 @@
 """Nested expectation propagation without each of the labels in turn.
 
 A cavity, the posterior without the site of a label, keeps the sites of all others. These know the
-label that is left out. Where it contradicts its neighbours that matters for more than two classes.
-Here the other sites are fitted again, for all labels at once.
+label that is left out, which matters for more than two classes. Here the other sites are fitted
+again. Labels that say little of each other are left out together, so that the number of fits does
+not grow with that of the labels.
 """
 
-from typing import Any
+import math
+from collections.abc import Iterator
 
 import numpy as np
 from jaxtyping import Float, Int
 
+from graphuq.inference.nested_answer import fit_quickest
 from graphuq.inference.nested_start import StartingSites
 
-TOLERANCE, MAX_SWEEPS = 1e-2, 50
-JITTER = 1e-9  # added to the diagonal of the covariance, as a share of its largest entry
+N_GROUPS = 10  # of labels that are left out together; up to so many labels are alone in theirs
+TOLERANCE, MAX_SWEEPS = 1e-2, 25
 
 
 def fields_without_each(
@@ -22,11 +25,8 @@ def fields_without_each(
     n_classes: int,
     noise_std: float,
     start: StartingSites | None = None,
-) -> tuple[Float[np.ndarray, "J K"], Float[np.ndarray, "J K K"]] | None:
-    """Return mean and covariance of the K fields at each label, given all others.
-
-    A fit takes some ten sweeps of O(K J³) operations for each label. It is None if one of them does
-    not converge.
+) -> tuple[Float[np.ndarray, "J K"], Float[np.ndarray, "J K K"]]:
+    """Return mean and covariance of the K fields at each label, given those of other groups.
 
     Parameters
     ----------
@@ -40,36 +40,46 @@ def fields_without_each(
         γ > 0.
     start : StartingSites, optional
         Sites given all labels.
+
+    Raises
+    ------
+    numpy.linalg.LinAlgError
+        If rounding errors make a matrix indefinite.
     """
-    from graphuq.inference.nested_sites import fit_sites  # imports Numba
-
     n_labels = len(labels)
-    covariance = factor @ factor.T
-    covariance[np.diag_indices(n_labels)] += JITTER * covariance.diagonal().max()
-    fits = fit_sites(
-        np.broadcast_to(covariance, (n_labels, n_labels, n_labels)),
-        labels,
-        n_classes,
-        noise_std,
-        MAX_SWEEPS,
-        TOLERANCE,
-        start,
-        np.arange(n_labels),
-    )
-    if any(one is None or not one.converged for one in fits):
-        return None
-    found = [_fields_at(one, j) for j, one in enumerate(fits) if one is not None]
-    return np.stack([mean for mean, _ in found]), np.stack([spread for _, spread in found])
+    mean = np.empty((n_labels, n_classes))
+    covariance = np.empty((n_labels, n_classes, n_classes))
+    for group in far_groups(factor, labels):
+        kept = np.setdiff1d(np.arange(n_labels), group)
+        own = None if start is None else StartingSites(start.weights[kept], start.shifts[kept])
+        settings = n_classes, noise_std, MAX_SWEEPS, TOLERANCE, own
+        sites = fit_quickest(factor[kept], labels[kept], *settings)
+        mean[group] = factor[group] @ sites.white_mean.T
+        covariance[group] = sites.covariances_at(factor[group])
+    return mean, covariance
 
 
-def _fields_at(sites: Any, j: int) -> tuple[Float[np.ndarray, " K"], Float[np.ndarray, "K K"]]:
-    """Return mean and covariance of the K fields at label j."""
-    before = sites.covariance @ sites.pull  # (J, K)
-    gained = np.einsum("kij,jk->ki", sites.gains, before)
-    common = sites.inner_root.T @ (sites.inner_root @ gained.sum(axis=0))
-    gained -= sites.gains @ common
-    mean = sites.covariance[j] @ (sites.pull - gained.T)
-    across = sites.gains @ sites.covariance[j]  # (K, J)
-    spread = across @ sites.inner_root.T
-    alone = sites.covariance[j, j] - across @ sites.covariance[j]
-    return mean, np.diag(alone) + spread @ spread.T
+def far_groups(
+    factor: Float[np.ndarray, "J r"], labels: Int[np.ndarray, " J"]
+) -> Iterator[Int[np.ndarray, " g"]]:
+    """Yield the labels of each group, which are far from each other a priori.
+
+    A label joins the group whose squared correlations with it have the smallest sum. The labels of
+    a class are spread over all groups, so that no group holds a class.
+    """
+    n_labels = len(labels)
+    n_groups = min(n_labels, N_GROUPS)
+    unit = factor / np.maximum(np.linalg.norm(factor, axis=1), 1e-300)[:, None]
+    near, group = np.zeros((n_groups, n_labels)), np.empty(n_labels, dtype=np.int64)
+    counts = np.zeros((n_groups, labels.max() + 1))
+    places = np.ceil(np.bincount(labels) / n_groups)
+    largest = math.ceil(n_labels / n_groups)
+    for j in range(n_labels):
+        is_full = counts.sum(axis=1) >= largest
+        free = counts[:, labels[j]] < places[labels[j]]
+        usable = free & ~is_full if (free & ~is_full).any() else free
+        group[j] = np.where(usable, near[:, j], np.inf).argmin()
+        counts[group[j], labels[j]] += 1
+        near[group[j]] += (unit @ unit[j]) ** 2
+    for g in range(n_groups):
+        yield np.flatnonzero(group == g)

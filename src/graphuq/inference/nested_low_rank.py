@@ -75,6 +75,14 @@ class LowRankSites(NamedTuple):
             found[block, block] += root.T @ root
         return np.asarray(found)
 
+    def covariances_at(self, rows: Float[np.ndarray, "B r"]) -> Float[np.ndarray, "B K K"]:
+        """Return the covariance of the K fields at nodes, given their rows of F."""
+        shared = self.common @ rows.T  # (K, J, B)
+        found = np.einsum("kjb,ljb->bkl", shared, shared, optimize=True)
+        classes = np.arange(len(self.roots))
+        found[:, classes, classes] += ((self.roots @ rows.T) ** 2).sum(axis=1).T
+        return np.asarray(found)
+
     def white_draws(self, rng: np.random.Generator, n: int) -> Float[np.ndarray, "K S r"]:
         """Return draws of the white coordinates of each class."""
         n_classes, n_labels, r = self.common.shape

@@ -30,6 +30,7 @@ from graphuq.inference.near_classes import FEW_CLASSES, Group, are_many, far_cla
 from graphuq.inference.nested_sites import field_shifts, propose
 from graphuq.inference.nested_start import StartingSites
 from graphuq.inference.nested_sweeps import Sweep, first_sites, swept
+from graphuq.posterior.field import covariances_at
 from graphuq.utils.inverses import inverse_of, lower_inverses
 from graphuq.utils.progress import Progress
 
@@ -62,6 +63,10 @@ class SharedSites(NamedTuple):
     converged: bool
     white_mean: Float[np.ndarray, "K r"]
     covariance: ClassCovariance
+
+    def covariances_at(self, rows: Float[np.ndarray, "B r"]) -> Float[np.ndarray, "B K K"]:
+        """Return the covariance of the K fields at nodes, given their rows of F."""
+        return np.asarray(covariances_at(rows, np.asarray(self.covariance)))
 
     def white_draws(self, rng: np.random.Generator, n: int) -> Float[np.ndarray, "K S r"]:
         """Return draws of the white coordinates of each class."""

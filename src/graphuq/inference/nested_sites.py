@@ -80,7 +80,6 @@ def fit_sites(
     max_sweeps: int = 100,
     tolerance: float = 1e-3,
     start: NestedSites | StartingSites | None = None,
-    silent: Int[np.ndarray, " M"] | None = None,
 ) -> list[NestedSites | None]:
     """Iterate the sites of all labels to their fixed point, for each of several priors.
 
@@ -107,9 +106,6 @@ def fit_sites(
     start : NestedSites or StartingSites, optional
         Sites of the first labels, of the same classes and noise, to start from. By default, and for
         later labels, they are zero.
-    silent : numpy.ndarray of int, shape (M,), optional
-        A label of each prior that is left out: its sites are zero, and so say nothing. The
-        evidence is not that of the others.
 
     Returns
     -------
@@ -117,14 +113,12 @@ def fit_sites(
         Sites of each prior, or None where its covariance is not positive semi-definite.
     """
     given = labels, n_classes, noise_std, max_sweeps, tolerance, start
-    out = np.full(len(covariances), -1) if silent is None else silent
     try:
-        return _fit(covariances, *given, out)
+        return _fit(covariances, *given)
     except np.linalg.LinAlgError:
         if len(covariances) == 1:
             return [None]
-    parts = zip(covariances, out, strict=True)
-    return [fit_sites(one[None], *given, np.array([j]))[0] for one, j in parts]
+    return [fit_sites(one[None], *given)[0] for one in covariances]
 
 
 def _fit(
@@ -135,14 +129,11 @@ def _fit(
     max_sweeps: int,
     tolerance: float,
     start: NestedSites | StartingSites | None,
-    silent: Int[np.ndarray, " M"],
 ) -> list[NestedSites | None]:
     n, n_labels = len(covariances), len(labels)
     sites = np.zeros((2, n, n_labels, n_classes))
     if start is not None:
         sites[:, :, : len(start.weights)] = np.stack([start.weights, start.shifts])[:, None]
-    out = np.flatnonzero(silent >= 0)
-    sites[:, out, silent[out]] = 0.0
     sites[0][:, np.arange(n_labels), labels] = noise_std**-2.0
     found: list[NestedSites | None] = [None] * n
     left, damping, last = np.arange(n), np.full(n, INITIAL_DAMPING), np.full(n, np.inf)
@@ -150,9 +141,7 @@ def _fit(
     while len(left):
         n_sweeps += 1
         given = _Given(covariances[left], *sites)
-        new, change, log_sites = propose(
-            labels, sites, given.mean, given.lead_variances(), silent[left]
-        )
+        new, change, log_sites = propose(labels, sites, given.mean, given.lead_variances())
         stops = ~(change > tolerance) | (n_sweeps >= max_sweeps)
         for i in np.flatnonzero(stops).tolist():
             log_norm = float(log_sites[i] + log_norm_of_noise(labels, *sites[:, i]))
@@ -294,19 +283,14 @@ def propose(
     sites: Float[np.ndarray, "2 *M J K"],
     mean: Float[np.ndarray, "*M J K"],
     variances: Float[np.ndarray, "*M J K"],
-    silent: Int[np.ndarray, "*M"] | None = None,
 ) -> tuple[Float[np.ndarray, "2 *M J K"], Float[np.ndarray, "*M"], Float[np.ndarray, "*M"]]:
-    """Return the undamped new sites, the largest change of each fit, and its log norm of sites.
-
-    Sites of the label ``silent``, of which -1 is none, are left as they are.
-    """
+    """Return the undamped new sites, the largest change of each fit, and its log norm of sites."""
     new, shape = np.array(sites), mean.shape[:-2]
     flat = (int(np.prod(shape)), *mean.shape[-2:])  # one memory layout, so that it is compiled once
     moments = (np.ascontiguousarray(values).reshape(flat) for values in (mean, variances))
     change, log_sites = np.zeros((2, flat[0]))
     codes = np.ascontiguousarray(labels, dtype=np.int64)
-    left = np.full(flat[0], -1) if silent is None else np.ascontiguousarray(silent, dtype=np.int64)
-    _propose(codes, left, new.reshape(2, *flat), *moments, change, log_sites)
+    _propose(codes, new.reshape(2, *flat), *moments, change, log_sites)
     return new, change.reshape(shape), log_sites.reshape(shape)
 
 
@@ -314,7 +298,6 @@ def propose(
 @no_type_check
 def _propose(
     labels: np.ndarray,
-    silent: np.ndarray,
     sites: np.ndarray,
     mean: np.ndarray,
     variances: np.ndarray,
@@ -325,8 +308,6 @@ def _propose(
     n_fits, n_labels, n_classes = mean.shape
     for m in range(n_fits):
         for j in range(n_labels):
-            if j == silent[m]:
-                continue
             center = total = 0.0
             for k in range(n_classes):
                 center += sites[0, m, j, k] * mean[m, j, k] + sites[1, m, j, k]

@@ -9,7 +9,7 @@ from graphuq.inference.nested_left_out import fields_without_each
 from graphuq.posterior.field import covariances_at
 from graphuq.posterior.posterior import Posterior
 
-MAX_AGAIN = 4_000_000  # classes × labels⁴, up to which labels are left out by fits
+MAX_AGAIN = 4096  # labels, up to which they are left out by fits
 
 
 def multiclass_cavities(
@@ -40,18 +40,22 @@ def _fitted_again(
 ) -> tuple[Float[np.ndarray, "J K"], Float[np.ndarray, "J K K"]] | None:
     """Return mean and covariance of u at each label by fits without it, or None.
 
-    They are for expectation propagation of few labels of more than two classes.
+    They are for expectation propagation of more than two classes. It is None where rounding errors
+    end a fit.
     """
     likelihood, n_labels = posterior.likelihood, len(posterior.labels)
     noise_std = likelihood.probit_noise_std
-    n_numbers = likelihood.min_classes * n_labels**4
     fits = answer.class_weights is not None and not likelihood.learnt and noise_std is not None
-    if not fits or n_numbers > MAX_AGAIN or posterior.label_weights is not None:
+    if not fits or not 1 < n_labels <= MAX_AGAIN or posterior.label_weights is not None:
         return None
     codes, noise = codes.astype(np.int64), float(noise_std)
     start = starting_sites(answer.class_weights, answer.class_shift, codes)
     factor = np.asarray(posterior.field.one_class.factor, dtype=np.float64)
-    return fields_without_each(factor, codes, likelihood.min_classes, noise, start)
+    try:
+        found = fields_without_each(factor, codes, likelihood.min_classes, noise, start)
+    except np.linalg.LinAlgError:
+        return None
+    return found if all(np.isfinite(part).all() for part in found) else None
 
 
 def slopes_at(
