@@ -7,7 +7,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
+import graphuq as gq
 from graphuq.cli.app import run
+from graphuq.cli.edges import EdgeKind, graph_of_rows
 
 CLUB = networkx.karate_club_graph()
 EDGES = pd.DataFrame(
@@ -51,6 +53,13 @@ def test_nodes_of_edges_are_classified_under_their_names(kind, classify, tmp_pat
         ({"columns": "source"}, [], "--edges: 'source'; name two columns, or three"),
         ({"columns": "source,targte"}, [], "'targte' is not among .* did you mean 'target'"),
         ({"columns": "source,target,note"}, [], "weight: 'strong' in row 0; give a number"),
+        ({}, ["--symmetrize", "both"], "--symmetrize: 'both' is unknown; use 'union'"),
+        ({}, ["--groups"], "--edges: a column of weights beside --groups; name two"),
+        (
+            {"columns": "source,target"},
+            ["--groups", "--symmetrize", "union"],
+            "--symmetrize: given beside --groups",
+        ),
     ],
 )
 def test_what_does_not_fit_is_one_line(change, options, words, classify, tmp_path, capsys):
@@ -113,6 +122,33 @@ def test_graph_of_rows_that_does_not_fit(graph, options, words, rows, tmp_path, 
     assert rows(str(tmp_path / graph), *options) == 2
     error = capsys.readouterr().err
     assert re.search(words, error), error
+
+
+@pytest.mark.filterwarnings("ignore::graphuq.errors.DisconnectedGraphWarning")
+def test_directions_and_groups_of_rows_are_those_of_python(rows, tmp_path):
+    path, found = tmp_path / "ties.csv", []
+    names = np.array(TRUTH.index)
+    source, target = EDGES["source"].tolist(), EDGES["target"].tolist()
+    walk = graph_of_rows([path], "source,target", names, EdgeKind("random-walk"))
+    expected = gq.graphs.from_edges(source, target, nodes=names, symmetrize="random-walk")
+    np.testing.assert_allclose(walk.weights.toarray(), expected.weights.toarray())
+    teams = graph_of_rows([path], "source,target", names, EdgeKind(are_groups=True))
+    members = [EDGES["source"][EDGES["target"] == team].tolist() for team in dict.fromkeys(target)]
+    expected = gq.graphs.from_hyperedges(members, nodes=names)
+    np.testing.assert_allclose(teams.weights.toarray(), expected.weights.toarray())
+    for option in ([], ["--symmetrize", "random-walk"], ["--groups"]):
+        assert rows(str(path), "--edges", "source,target", *option) == 0
+        found.append(pd.read_csv(tmp_path / "out" / "predictions.csv")["probability"])
+    assert np.abs(found[0] - found[1]).max() > 1e-3
+    assert np.abs(found[0] - found[2]).max() > 1e-3
+
+
+def test_rules_of_edges_without_edges_are_refused(tmp_path, capsys):
+    pd.DataFrame({"x": range(9), "kind": list("ab") + [""] * 7}).to_csv(tmp_path / "rows.csv")
+    for option in (["--groups"], ["--symmetrize", "union"]):
+        path = str(tmp_path / "rows.csv")
+        assert run(["classify", path, "--label-column", "kind", *option]) == 2
+        assert "given without a list of edges" in capsys.readouterr().err
 
 
 WRITERS = {

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     import numpy as np
 
     from graphuq.classifier.classifier import GraphClassifier
+    from graphuq.cli.edges import EdgeKind
     from graphuq.cli.tables import Table
 
 
@@ -34,6 +35,8 @@ def classify(
     kind: opt.Kind = None,
     missing_value: opt.MissingValue = None,
     edges: opt.Edges = None,
+    symmetrize: opt.Symmetrize = None,
+    groups: opt.Groups = False,
     neighbors_key: opt.NeighborsKey = None,
     use_rep: opt.UseRep = None,
     output: opt.Output = Path("out"),
@@ -65,7 +68,7 @@ def classify(
     all_given = dict(locals())
     from graphuq.cli.annotators import annotators_from
     from graphuq.cli.columns import check_format, label_options, require_one_source, weights_from
-    from graphuq.cli.edges import edge_files
+    from graphuq.cli.edges import EdgeKind, edge_files
     from graphuq.cli.fitting import check_options, classifier_options, fit_and_write
     from graphuq.cli.searching import parse_proportions, parse_search
     from graphuq.cli.stored import classify_in_store, require_store
@@ -103,11 +106,15 @@ def classify(
                     "missing_value": missing_value, "scaling": scaling, "pca": pca, "read": read,
                     **{n: given.get(n) for n in ("n_neighbors", "weights", "metric")}}  # fmt: skip
     cell_options = {"neighbors_key": neighbors_key, "use_rep": use_rep}
+    kind_of_edges = EdgeKind(symmetrize, groups)
+    kind_of_edges.check(edges is not None or bool(lists))
     with output_folder(output):
         criterion = given.get("criterion")
         options = classifier_options(given)
         check_options(options, search, criterion)
-        table, cells, options["graph"] = _read(file, edges, node_options, cell_options, options)
+        table, cells, options["graph"] = _read(
+            file, edges, kind_of_edges, node_options, cell_options, options
+        )
         if table.line and not quiet:
             print(table.line)
         labelled = _given_labels(table, labels, missing_label, label_column, told)
@@ -154,6 +161,7 @@ def _writer_of(
 def _read(
     file: Path,
     edges: str | None,
+    kind_of_edges: "EdgeKind",
     nodes: Mapping[str, Any],
     cells: Mapping[str, Any],
     options: Mapping[str, Any],
@@ -165,6 +173,7 @@ def _read(
     file : path
     edges : str or None
         Columns of a list of edges.
+    kind_of_edges : EdgeKind
     nodes, cells : dict
         Options that concern columns and features of nodes, and cells of an H5AD file.
     options : dict
@@ -185,7 +194,7 @@ def _read(
     if file.suffix.lower() in GRAPH_SUFFIXES:
         return read_graph_file(file, nodes), None, "precomputed"
     if edges is not None and not lists:
-        return read_edges(file, edges, nodes), None, "precomputed"
+        return read_edges(file, edges, nodes, kind_of_edges), None, "precomputed"
     from graphuq.cli.encoding import encoder_from
     from graphuq.cli.fitting import require_features
     from graphuq.cli.tables import read_table
@@ -203,7 +212,7 @@ def _read(
         options=read_options(nodes["read"]),
     )
     if lists:
-        return table, None, graph_of_rows(lists, edges, table.ids)
+        return table, None, graph_of_rows(lists, edges, table.ids, kind_of_edges)
     require_features(table, options)
     return table, None, options["graph"]
 

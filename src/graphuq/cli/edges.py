@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -13,14 +13,58 @@ from graphuq.cli.frames import as_text, format_of_file, read_frame
 from graphuq.cli.graph_files import edges_of_file
 from graphuq.cli.tables import Table
 from graphuq.errors import InvalidInput, StorageError, require
-from graphuq.graphs import Graph, from_edges, node_graph
+from graphuq.graphs import Graph, from_edges, from_hyperedges, node_graph
+from graphuq.graphs.directions import check_rule
 from graphuq.graphs.graph_files import GRAPH_SUFFIXES
 from graphuq.results.formats import formats_of_reading
 
 DEFAULT_COLUMNS, WEIGHT = ("source", "target"), "weight"
 
 
-def read_edges(path: Path, columns: str, options: Mapping[str, Any]) -> Table:
+class EdgeKind(NamedTuple):
+    """What the rows of a list of edges are.
+
+    Attributes
+    ----------
+    symmetrize : str or None
+        Rule for edges that lead from the first node to the second; see `from_adjacency`.
+    are_groups : bool
+        Whether the second column names a group of nodes, in place of a node.
+    """
+
+    symmetrize: str | None = None
+    are_groups: bool = False
+
+    def check(self, has_edges: bool) -> None:
+        """Raise `InvalidInput` if options of edges are given without edges, or exclude another."""
+        check_rule(self.symmetrize, "--symmetrize")
+        one = "--groups" if self.are_groups else "--symmetrize"
+        given = self.are_groups or self.symmetrize is not None
+        require(
+            has_edges or not given,
+            one,
+            "given without a list of edges",
+            "name its columns by --edges, or its file by --graph",
+        )
+        require(
+            not self.are_groups or self.symmetrize is None,
+            "--symmetrize",
+            "given beside --groups, which have no direction",
+            "leave one of the two out",
+        )
+
+    def graph(self, source: list[str], target: list[str], weight: Any, nodes: Any) -> Graph:
+        """Return the graph of edges, or of nodes in groups."""
+        if not self.are_groups:
+            return from_edges(source, target, weight, nodes=nodes, symmetrize=self.symmetrize)
+        require(weight is None, "--edges", "a column of weights beside --groups", "name two")
+        members: dict[str, list[str]] = {}
+        for node, group in zip(source, target, strict=True):
+            members.setdefault(group, []).append(node)
+        return from_hyperedges(members.values(), nodes=nodes)
+
+
+def read_edges(path: Path, columns: str, options: Mapping[str, Any], kind: EdgeKind) -> Table:
     """Read a graph whose edges are the rows of a file.
 
     Parameters
@@ -32,6 +76,7 @@ def read_edges(path: Path, columns: str, options: Mapping[str, Any]) -> Table:
         "source,target" or "source,target,weight".
     options : dict
         Options of the command that have no meaning for a graph; none may be given.
+    kind : EdgeKind
 
     Returns
     -------
@@ -45,7 +90,7 @@ def read_edges(path: Path, columns: str, options: Mapping[str, Any]) -> Table:
     """
     others = {name: value for name, value in options.items() if name != "read"}
     refuse_given(others, "--edges", "leave it out; labels of nodes are given with --labels FILE")
-    graph = _graph_of(path, columns, told=read_options(options.get("read")))
+    graph = _graph_of(path, columns, kind, told=read_options(options.get("read")))
     assert graph.names is not None
     return Table(graph.weights, graph.names.astype(str), None, None, [])
 
@@ -57,7 +102,9 @@ def edge_files(graph: str) -> list[Path]:
     return paths if all(path.suffix.lower() in known for path in paths) else []
 
 
-def graph_of_rows(paths: Sequence[Path], columns: str | None, ids: np.ndarray) -> Graph:
+def graph_of_rows(
+    paths: Sequence[Path], columns: str | None, ids: np.ndarray, kind: EdgeKind
+) -> Graph:
     """Return the graph of lists of edges between the rows of a table.
 
     Parameters
@@ -68,6 +115,7 @@ def graph_of_rows(paths: Sequence[Path], columns: str | None, ids: np.ndarray) -
         As for `read_edges`; by default ``source`` and ``target``, and ``weight`` if there is one.
     ids : numpy.ndarray of str, shape (N,)
         Names of the rows.
+    kind : EdgeKind
 
     Raises
     ------
@@ -76,13 +124,14 @@ def graph_of_rows(paths: Sequence[Path], columns: str | None, ids: np.ndarray) -
     """
     names = [path.stem for path in paths]
     require(len(set(names)) == len(names), "--graph", f"files {names}", "give each its own name")
-    graphs = {path.stem: _graph_of(path, columns, ids) for path in paths}
+    graphs = {path.stem: _graph_of(path, columns, kind, ids) for path in paths}
     return node_graph(graphs if len(graphs) > 1 else graphs[names[0]])
 
 
 def _graph_of(
     path: Path,
     columns: str | None,
+    kind: EdgeKind,
     nodes: np.ndarray | None = None,
     told: Mapping[str, str] | None = None,
 ) -> Graph:
@@ -98,7 +147,8 @@ def _graph_of(
     source, target, weight = _edge_columns(path, columns, told)
     if nodes is not None:
         known = set(nodes.tolist())
-        missing = [str(name) for name in (*source, *target) if name not in known]
+        ends = source if kind.are_groups else (*source, *target)
+        missing = [str(name) for name in ends if name not in known]
         require(
             not missing,
             "--graph",
@@ -106,7 +156,7 @@ def _graph_of(
             "add a row for it, or name the column with the names of rows by --id-column",
         )
     own = None if nodes is None else nodes.tolist()
-    return from_edges(source.tolist(), target.tolist(), weight, nodes=own)
+    return kind.graph(source.tolist(), target.tolist(), weight, own)
 
 
 def _edge_columns(

@@ -131,6 +131,24 @@ Edges = Annotated[
         INPUT,
     ),
 ]
+Symmetrize = Annotated[
+    str | None,
+    option(
+        "RULE",
+        "Edges of a list lead from the first node to the second: union, average, random-walk or "
+        "shared-neighbors (graphuq.graphs.from_adjacency).",
+        INPUT,
+    ),
+]
+Groups = Annotated[
+    bool,
+    flag(
+        "--groups",
+        "The columns of --edges are a node and a group that it is in (a team, a thread, a basket), "
+        "and nodes of a group are joined (graphuq.graphs.from_hyperedges).",
+        INPUT,
+    ),
+]
 NeighborsKey = Annotated[
     str | None,
     option(

@@ -7,6 +7,7 @@ from graphuq.graphs.distances import from_distances
 from graphuq.graphs.epsilon import Epsilon, epsilon_graph
 from graphuq.graphs.feature_space import FeatureSpace
 from graphuq.graphs.graph import Graph
+from graphuq.graphs.hyperedges import from_hyperedges
 from graphuq.graphs.knn import grown_graph, knn_graph
 from graphuq.graphs.node_graph import node_graph
 from graphuq.graphs.pixels import pixel_graph
@@ -34,6 +35,7 @@ __all__ = [
     "from_adjacency",
     "from_distances",
     "from_edges",
+    "from_hyperedges",
     "grid_graph",
     "grown_graph",
     "knn_graph",

@@ -7,7 +7,8 @@ import numpy as np
 from scipy import sparse
 
 from graphuq.errors import GraphRepairWarning, InvalidInput, require
-from graphuq.graphs.graph import TOLERATED_ASYMMETRY, Graph, Weights, make_graph
+from graphuq.graphs.directions import check_rule, symmetrized
+from graphuq.graphs.graph import TOLERATED_ASYMMETRY, Graph, make_graph
 from graphuq.graphs.graph_objects import Edges, edges_of, kind_of_graph, name_array
 from graphuq.graphs.inputs import MatrixLike, to_matrix
 from graphuq.utils.user_warnings import warn_user
@@ -16,8 +17,6 @@ if TYPE_CHECKING:
     AdjacencyLike: TypeAlias = MatrixLike | Any
 else:
     AdjacencyLike = Any  # graph objects are recognised by their attributes
-
-SYMMETRIZE = ("union", "average")
 
 
 def from_adjacency(
@@ -36,10 +35,13 @@ def from_adjacency(
         Attribute of a graph object that holds weights of edges. An edge without it has weight 1.
         For PyTorch Geometric, ``edge_weight`` or an ``edge_attr`` of one column is used if there
         is no attribute of this name. None: every edge has weight 1.
-    symmetrize : {"union", "average"}, optional
-        What to do with a directed graph. "union": W.maximum(W.T), an edge in either direction
-        counts. "average": (W + W.T) / 2. By default directed graph objects become their union,
-        with a warning, and clearly asymmetric matrices are refused.
+    symmetrize : {"union", "average", "random-walk", "shared-neighbors"}, optional
+        What to do with a directed graph, whose edges lead from the row to the column. "union":
+        W.maximum(W.T), an edge in either direction counts. "average": (W + W.T) / 2.
+        "random-walk": how often a random walk along the edges uses each of them, in either
+        direction (Chung 2005). "shared-neighbors": how much two nodes lead to the same nodes or
+        come from the same ones (Satuluri & Parthasarathy 2011). By default directed graph objects
+        become their union, with a warning, and clearly asymmetric matrices are refused.
 
     Returns
     -------
@@ -66,13 +68,10 @@ def from_adjacency(
     >>> club.n_nodes, club.n_edges
     (10, 18)
     """
-    require(
-        symmetrize is None or symmetrize in SYMMETRIZE,
-        "symmetrize",
-        f"{symmetrize!r} is unknown",
-        "use 'union' or 'average'",
-    )
-    settings = {"graph": "adjacency"}
+    check_rule(symmetrize)
+    settings: dict[str, Any] = {"graph": "adjacency"}
+    if symmetrize is not None:
+        settings["symmetrize"] = symmetrize
     if kind_of_graph(adjacency) is None:
         weights = to_matrix(
             adjacency, "adjacency", "give a matrix, one row and one column per node, or a graph"
@@ -105,10 +104,11 @@ def from_edges(
     nodes : sequence of length N, optional
         Names of all nodes, in their order. By default the names in the edges, in the order in
         which they first occur.
-    symmetrize : {"union", "average"}, optional
+    symmetrize : {"union", "average", "random-walk", "shared-neighbors"}, optional
         What to do if the two directions of an edge have different weights: "union" takes the
         larger one, as the default does with a warning; "average" the mean, in which a missing
-        direction counts 0.
+        direction counts 0. With these and the others, edges lead from source to target; see
+        `from_adjacency`.
 
     Returns
     -------
@@ -118,8 +118,8 @@ def from_edges(
     Raises
     ------
     InvalidInput
-        If the columns differ in length, a name is missing or not among ``nodes``, or a weight is
-        negative, NaN or infinite.
+        If the columns differ in length, a name is missing or not among ``nodes``, a weight is
+        negative, NaN or infinite, or ``symmetrize`` is unknown.
 
     Warns
     -----
@@ -135,6 +135,7 @@ def from_edges(
     >>> graph.names.tolist()
     ['ann', 'bob', 'cy']
     """
+    check_rule(symmetrize)
     sources, targets = list(source), list(target)
     require(
         len(sources) == len(targets),
@@ -167,6 +168,8 @@ def from_edges(
         one_way = matrix - matrix.multiply((matrix.T != 0).astype(float))
         matrix = sparse.csr_array(matrix + one_way.T)
     what, settings = "edges with two weights", {"graph": "edges"}
+    if symmetrize is not None:
+        settings["symmetrize"] = symmetrize
     return _graph_of(matrix, name_array(names), symmetrize, "weight", what, settings)
 
 
@@ -191,16 +194,6 @@ def _graph_of(
     if symmetrize is not None:
         weights = symmetrized(weights, symmetrize)
     return make_graph(weights, argument=argument, settings=settings, names=names)
-
-
-def symmetrized(weights: Weights, symmetrize: str) -> Weights:
-    """Return the larger of W and its transpose ("union"), or their mean ("average")."""
-    if symmetrize == "average":
-        mean = (weights + weights.T) / 2
-        return mean if isinstance(mean, np.ndarray) else sparse.csr_array(mean)
-    if isinstance(weights, np.ndarray):
-        return np.maximum(weights, weights.T)
-    return sparse.csr_array(weights.maximum(weights.T))
 
 
 def _vector(weight: Any, n_edges: int) -> np.ndarray:
