@@ -104,10 +104,6 @@ html_theme = "furo"
 html_title = f"graphuq {version}"
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
-html_theme_options = {
-    "light_css_variables": {"picture-filter": "none"},
-    "dark_css_variables": {"picture-filter": "invert(0.92) hue-rotate(180deg)"},
-}
 # The history that `make bench` keeps belongs to a machine, not to the repository. A site that is
 # built where there is one shows its page.
 HISTORY = Path(os.environ.get("GRAPHUQ_BENCH_HISTORY", HERE.parent / "benchmarks/results/history"))

@@ -1,5 +1,6 @@
 """The site names every public name once, and includes the pages of the root."""
 
+import doctest
 import importlib
 import re
 import runpy
@@ -72,9 +73,9 @@ def test_the_reference_has_every_page():
 
 
 def test_the_index_has_every_page_of_text():
-    index = (DOCS / "index.rst").read_text(encoding="utf-8")
+    index = (DOCS / "index.md").read_text(encoding="utf-8")
     for page in DOCS.glob("*.md"):
-        assert re.search(rf"^   {page.stem}$", index, re.M), page.name
+        assert page.stem == "index" or re.search(rf"^{page.stem}$", index, re.M), page.name
 
 
 def test_the_reference_of_commands_has_every_option(monkeypatch):
@@ -107,14 +108,63 @@ def test_versions_agree():
 
 
 def test_the_page_to_start_with_runs(tmp_path, monkeypatch):
-    import doctest
-
     monkeypatch.chdir(tmp_path)
-    flags = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
-    tried = doctest.testfile(str(DOCS / "start.md"), module_relative=False, optionflags=flags)
+    tried = doctest.testfile(str(DOCS / "start.md"), module_relative=False)
     assert tried.attempted > 5
     assert tried.failed == 0
     assert (tmp_path / "votes.csv").exists()
+
+
+NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
+
+
+@pytest.mark.slow_after(1)  # 1,797 digits
+def test_the_first_code_prints_what_readme_and_start_say(tmp_path, monkeypatch, capsys):
+    """The README's own outputs are exact, without dots; those of Start may differ in rounding."""
+    monkeypatch.chdir(tmp_path)
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    examples = doctest.DocTestParser().get_examples(readme.split("## Why")[0])
+    assert 6 < len(examples) < 12
+    first = readme.split("```python\n")[1].split("```")[0]
+    assert len(doctest.DocTestParser().get_examples(first)) == 6  # "Six lines"
+    names: dict = {}
+    for example in examples:
+        exec(compile(example.source, "README.md", "single"), names)
+        assert capsys.readouterr().out == example.want
+    shown = (DOCS / "start.md").read_text(encoding="utf-8").split("says more:\n\n```\n")[1]
+    shown = shown.split("```")[0]
+    printed = str(names["classifier"].result_).split("Class shares")[0]
+    assert NUMBER.sub("#", printed) == NUMBER.sub("#", shown)
+    found, said = (np.array(NUMBER.findall(text), float) for text in (printed, shown))
+    np.testing.assert_allclose(found, said, rtol=0.02, atol=0.011)
+
+
+def test_outputs_on_the_first_pages_have_no_dots():
+    for page in (ROOT / "README.md", DOCS / "start.md", DOCS / "index.md"):
+        for example in doctest.DocTestParser().get_examples(page.read_text(encoding="utf-8")):
+            assert "..." not in example.want, page.name
+
+
+def test_figures_of_the_readme_are_those_of_the_measurements():
+    """Accuracy and log score with 5 labels, and calibration error of all sets together."""
+    readme = " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
+    page = (DOCS / "measurements" / "corpus.md").read_text(encoding="utf-8")
+    table = page.split("## Beside fourteen methods")[1].split("\n## ")[0]
+    for name, best, words in (
+        ("accuracy", max, "the best of fourteen others"),
+        ("log score", min, "the best of the others"),
+    ):
+        rows = table.split(f"| {name} | 1 label")[1].split("\n\n")[0].splitlines()[2:]
+        cells = [row.strip("|").replace("*", "").split("|") for row in rows]
+        assert cells[0][0].strip() == "graphuq"
+        own, *others = (float(row[3]) for row in cells)  # 5 labels a class
+        assert len(others) > 9
+        assert f"{own:.3f}, {words} {best(others):.3f}." in readme
+    errors = re.search(r"Calibration error of all sets together ([\d., and]+);", page)[1]
+    numbers = [f"0{error}" for error in re.findall(r"\.\d+", errors)]
+    assert len(numbers) == 5
+    said = readme.split("**Calibrated probabilities.**")[1].split(" labels a class")[0]
+    assert re.findall(r"0\.\d+", said) == numbers
 
 
 def test_the_site_shows_the_history_of_benchmarks_where_there_is_one(tmp_path, monkeypatch):
@@ -135,8 +185,6 @@ def test_the_site_shows_the_history_of_benchmarks_where_there_is_one(tmp_path, m
 def test_the_commands_of_the_page_to_start_with_run(tmp_path, monkeypatch, capsys):
     """The table that the page writes, classified and predicted by the page's own commands."""
     pytest.importorskip("typer")
-    import doctest
-
     from graphuq.cli import main
 
     monkeypatch.chdir(tmp_path)
