@@ -262,6 +262,16 @@ class GraphClassifier(
         shown = type(self)(**self.get_params(deep=False) | {"model": self.model_})
         return BaseEstimator.__repr__(shown, 10**6)
 
+    def _html_repr(self) -> str:
+        """Return what a notebook shows: the answer if there is one, and the parameters."""
+        parameters = str(super()._html_repr())
+        if not hasattr(self, "transduction_"):  # no fit, or one in a store, which has no such array
+            return parameters
+        from graphuq.results.summary_html import result_html
+
+        codes = np.searchsorted(self.classes_, self.transduction_)
+        return result_html(self.result_, codes) + parameters
+
     def save(self, path: str | Path, extra: Groups = None) -> None:
         """Write all that prediction needs to one NetCDF file, which `graphuq.load` reads.
 

@@ -10,6 +10,7 @@ from jaxtyping import Shaped
 from graphuq.errors import require
 from graphuq.results.result import Result
 from graphuq.results.uncertainty import with_unseen
+from graphuq.utils.class_colors import CLASS_COLORS, class_color
 from graphuq.utils.extras import require_extra
 
 if TYPE_CHECKING:
@@ -28,36 +29,6 @@ AxesArray = Shaped[np.ndarray, " P"]
 """A one-dimensional array of matplotlib ``Axes``, one for each panel."""
 
 BLUE, ORANGE, GREY = "#3b6fb6", "#d97706", "#8a8f98"
-CLASS_COLORS = {
-    "light": [
-        "#2f80cc",
-        "#e76300",
-        "#66c8cc",
-        "#5a5e6b",
-        "#bd1f01",
-        "#b9ac70",
-        "#832db6",
-        "#ffa90e",
-        "#94a4a2",
-        "#a96b59",
-    ],
-    "dark": [
-        "#5aa6ea",
-        "#f58a3c",
-        "#a8ecee",
-        "#7b808f",
-        "#d8402a",
-        "#d3c98f",
-        "#a45cd6",
-        "#ffb52e",
-        "#a9b7b5",
-        "#b97c6a",
-    ],
-}
-"""Those of the pages' maps by their background, after Petroff 2021, arXiv:2107.02270.
-
-Also readers who cannot see red, green or blue tell any two of them apart.
-"""
 NEUTRAL = {"light": "#e4e6e9", "dark": "#3d434c"}  # a label mean of 0
 MAX_NAME = 30  # characters of a class name in a figure
 FIGURE_SIZE = (6.0, 3.8)  # inches, of a figure with one panel
@@ -204,10 +175,8 @@ def class_colors(n_classes: int) -> "ListedColormap":
     """
     from matplotlib.colors import ListedColormap, to_rgb
 
-    ten = [np.array(to_rgb(color)) for color in CLASS_COLORS[theme()]]
-    end = 1.0 if theme() == "dark" else 0.0
-    twenty = ten + [(color + end) / 2 for color in ten]
-    return ListedColormap([tuple(twenty[k % 20]) for k in range(n_classes)])
+    colors = [to_rgb(class_color(k, theme())) for k in range(n_classes)]
+    return ListedColormap(colors)
 
 
 def accents() -> tuple[str, str]:

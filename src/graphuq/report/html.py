@@ -23,16 +23,14 @@ from graphuq.results.average_parts import block_weights
 from graphuq.results.errors_left import expected_errors
 from graphuq.results.label_checks import suspect_labels
 from graphuq.results.label_numbers import (
-    class_codes,
     label_mcse,
     mean_label_variance,
     most_certain,
     most_uncertain,
 )
-from graphuq.results.leaving_out import given_classes
 from graphuq.results.result import Result
 from graphuq.results.sampling import convergence_table, is_sampled
-from graphuq.results.summary import quantiles_of_draws
+from graphuq.results.summary import class_rows, quantiles_of_draws
 from graphuq.results.table import checked_ids
 from graphuq.utils.extras import require_extra
 from graphuq.utils.html import write_page
@@ -126,7 +124,7 @@ def write_report(
         names=names,
         n_labelled=len(result.posterior.labels),
         multiclass=label_numbers.label_mean(result).ndim == 2,
-        classes=_classes(result, names),
+        classes=list(zip(names, class_rows(result), strict=True)),
         cards=_cards(result, scored),
         listed=[
             (NEXT, why_next, "next", _rows(result, identifiers, names, next_nodes, images)),
@@ -156,23 +154,6 @@ def _checked_ids(n_nodes: int, ids: Any, **others: Any) -> np.ndarray:
             found = f"{len(values)} entries for {n_nodes} nodes"
             require(len(values) == n_nodes, name, found, "give one for each node")
     return identifiers
-
-
-def _classes(result: Result, names: list[str]) -> list[dict[str, Any]]:
-    """Return a table row for each class: nodes given and inferred, and their mean probability."""
-    codes, probability = class_codes(result), result.probabilities.max(axis=1)
-    inferred = np.bincount(codes, minlength=len(names))
-    total = np.bincount(codes, probability, minlength=len(names))
-    given = np.bincount(given_classes(result.posterior), minlength=len(names))
-    return [
-        {
-            "name": name,
-            "given": int(given[k]),
-            "inferred": int(inferred[k]),
-            "probability": float(total[k] / inferred[k]) if inferred[k] else None,
-        }
-        for k, name in enumerate(names)
-    ]
 
 
 def _to_label_next(result: Result) -> tuple[Int[np.ndarray, " M"], str]:

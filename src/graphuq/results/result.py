@@ -32,8 +32,9 @@ MAX_NAMES = 5  # classes that the representation names
 class Result:
     """Posterior of every label, returned by `graphuq.infer`; `graphuq.load` reads it from a file.
 
-    ``print(result)`` shows verdict, counts by class, uncertain nodes and hyperparameters. Functions
-    of `graphuq.results` compute all other numbers from a result.
+    ``print(result)`` shows verdict, counts by class, uncertain nodes and hyperparameters, and a
+    notebook shows them with a small map. Functions of `graphuq.results` compute all other numbers
+    from a result.
 
     Attributes
     ----------
@@ -160,6 +161,11 @@ class Result:
             its name. Nothing is written then.
         """
         write_tree(to_tree(self), path)
+
+    def _repr_html_(self) -> str:
+        from graphuq.results.summary_html import result_html  # scikit-learn's manifolds, for a map
+
+        return result_html(self)
 
     def __str__(self) -> str:
         return summary_of(self)

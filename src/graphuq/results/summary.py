@@ -1,12 +1,13 @@
 """A result as text."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Int
 
 from graphuq.results.average_parts import block_weights
 from graphuq.results.label_numbers import class_codes, is_labelled
+from graphuq.results.leaving_out import given_classes
 from graphuq.results.reported import lines_on
 
 if TYPE_CHECKING:
@@ -22,48 +23,91 @@ class Summary(str):
         return str(self)
 
 
+class ClassRow(NamedTuple):
+    """What a class got.
+
+    Attributes
+    ----------
+    name : Any
+    given, inferred : int
+        Nodes with this label, and nodes whose most probable class it is, labelled ones included.
+    probability : float or None
+        Mean probability of the class at the inferred nodes; None without any.
+    """
+
+    name: Any
+    given: int
+    inferred: int
+    probability: float | None
+
+
+def class_rows(result: "Result", codes: Int[np.ndarray, " N"] | None = None) -> list[ClassRow]:
+    """Return given and inferred nodes of each class, and their mean probability.
+
+    Parameters
+    ----------
+    result : Result
+    codes : numpy.ndarray of int, shape (N,), optional
+        Inferred classes; by default the most probable ones.
+    """
+    n_classes = len(result.classes)
+    codes = class_codes(result) if codes is None else codes
+    probability = result.probabilities[np.arange(len(codes)), codes]
+    given = np.bincount(given_classes(result.posterior), minlength=n_classes)
+    inferred = np.bincount(codes, minlength=n_classes)
+    total = np.bincount(codes, probability, minlength=n_classes)
+    mean = [float(t / n) if n else None for t, n in zip(total, inferred, strict=True)]
+    return [
+        ClassRow(name, int(given[k]), int(inferred[k]), mean[k])
+        for k, name in enumerate(result.classes)
+    ]
+
+
 def summary_of(result: "Result") -> Summary:
     """Return what was given, what was inferred, and how far to rely on it, as text."""
-    codes, probability = class_codes(result), result.probabilities.max(axis=1)
-    given = _counts(_codes(result, result.posterior.labels), result)
-    inferred = _counts(codes, result)
-    total = np.bincount(codes, probability, minlength=len(result.classes))
-    mean = [f"{t / n:.3f}" if n else "-" for t, n in zip(total, inferred, strict=True)]
-    rows = zip(map(str, result.classes), map(str, given), map(str, inferred), mean, strict=True)
     header = ("class", "given", "inferred", "mean probability")
-    uncertain = int((probability[~is_labelled(result)] < CERTAIN).sum())
-    trust = result.trust
+    rows = [
+        (str(name), str(given), str(inferred), "-" if mean is None else f"{mean:.3f}")
+        for name, given, inferred, mean in class_rows(result)
+    ]
     lines = [
-        *str(trust).splitlines(),
+        *str(result.trust).splitlines(),
         "",
-        f"{len(result.has_evidence)} nodes, {len(result.posterior.labels)} labelled, "
-        f"{len(result.classes)} classes",
+        size_line(result),
         "",
         *_aligned([header, *rows]),
         "",
-        f"Uncertain: {uncertain} unlabelled nodes have a probability below {CERTAIN}.",
+        uncertain_line(result),
+        *detail_lines(result),
     ]
-    lines += lines_on(result)
+    return Summary("\n".join(lines))
+
+
+def size_line(result: "Result") -> str:
+    """Return the numbers of nodes, labels and classes in words."""
+    n_nodes, n_labels = len(result.has_evidence), len(result.posterior.labels)
+    return f"{n_nodes} nodes, {n_labels} labelled, {len(result.classes)} classes"
+
+
+def uncertain_line(result: "Result") -> str:
+    """Return how many unlabelled nodes are not certain, in a sentence."""
+    free = ~is_labelled(result)
+    uncertain = int((result.probabilities[free].max(axis=1) < CERTAIN).sum())
+    return f"Uncertain: {uncertain} unlabelled nodes have a probability below {CERTAIN}."
+
+
+def detail_lines(result: "Result") -> list[str]:
+    """Return sentences on experts, class shares, parts, hyperparameters and convergence."""
+    lines = lines_on(result)
     if parts := block_weights(result):
         shown = ", ".join(f"{name} {share:.2f}" for name, share in parts.items())
         lines.append(f"Share of each part of the average: {shown}.")
     lines += [f"Hyperparameter {line}." for line in _hyperparameter_lines(result)]
     if result.log_evidence is not None:
         lines.append(f"Log evidence: {result.log_evidence:.2f}.")
-    if trust.checks["convergence"].ok:  # otherwise it is among the reasons
+    if result.trust.checks["convergence"].ok:  # otherwise it is among the reasons
         lines.append(result.diagnostics.verdict)
-    return Summary("\n".join(lines))
-
-
-def _codes(result: "Result", labels: np.ndarray) -> Int[np.ndarray, " n"]:
-    """Return labels −1 and +1, or codes, as indices of classes."""
-    codes = labels if result.posterior.likelihood.is_multiclass else labels > 0
-    return np.asarray(codes).astype(np.int64)
-
-
-def _counts(codes: Int[np.ndarray, " n"], result: "Result") -> list[int]:
-    counts: list[int] = np.bincount(codes, minlength=len(result.classes)).tolist()
-    return counts
+    return lines
 
 
 def _aligned(rows: list[tuple[str, ...]]) -> list[str]:

@@ -7,6 +7,7 @@ from typing import Literal
 Level = Literal["green", "amber", "red"]
 
 LEVELS: tuple[Level, ...] = ("green", "amber", "red")  # from the best to the worst
+MARKS: dict[Level, str] = {"green": "✓", "amber": "!", "red": "✗"}
 HEADLINES: dict[Level, str] = {
     "green": "every check of the answer holds",
     "amber": "rely on the answer with care",
@@ -39,6 +40,11 @@ class Check:
         """Whether the check holds."""
         return self.level == "green"
 
+    @property
+    def mark(self) -> str:
+        """A sign of the level, for readers who do not see its colour."""
+        return MARKS[self.level]
+
 
 @dataclasses.dataclass(frozen=True)
 class Trust:
@@ -60,6 +66,11 @@ class Trust:
         return max((check.level for check in self.checks.values()), key=LEVELS.index)
 
     @property
+    def mark(self) -> str:
+        """A sign of the level, as that of a check."""
+        return MARKS[self.level]
+
+    @property
     def reasons(self) -> list[str]:
         """Sentences of the checks that fail, the worst first."""
         failed = [check for check in self.checks.values() if not check.ok]
@@ -70,6 +81,11 @@ class Trust:
     def headline(self) -> str:
         """The verdict in one line."""
         return f"Verdict: {self.level.upper()} ({HEADLINES[self.level]})."
+
+    def _repr_html_(self) -> str:
+        from graphuq.results.trust.verdict_html import trust_html
+
+        return trust_html(self)
 
     def __str__(self) -> str:
         return "\n".join([self.headline, *(f"- {reason}" for reason in self.reasons)])
