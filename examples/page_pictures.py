@@ -40,16 +40,19 @@ def write_report(folder):
 
 
 def take_report(browser, page, folder):
-    """Photograph the top of the report at the width of a page, and its map, a node being chosen."""
-    for name, width, first in (("report", 1000, "h1"), ("report_map", 800, "h2:has-text('Map')")):
+    """Photograph the report's first screen, and its map, a node being chosen."""
+    for name, width, first, last in (
+        ("report", 1080, "h1", ".questions"),
+        ("report_map", 800, "h2:has-text('Map')", "#legend"),
+    ):
         tab = browser.new_page(viewport={"width": width, "height": 1000})
         tab.goto(page.as_uri())
         tab.click("#rows tr:first-child")
         tab.evaluate("scrollTo(0, 0)")
         tab.wait_for_timeout(500)
         top = max(0, tab.locator(first).first.bounding_box()["y"] - 12)
-        legend = tab.locator("#legend").bounding_box()
-        height = legend["y"] + legend["height"] + 12 - top
+        end = tab.locator(last).bounding_box()
+        height = end["y"] + end["height"] + 12 - top
         clip = {"x": 0, "y": top, "width": width, "height": height}
         tab.screenshot(path=folder / f"{name}.png", full_page=True, clip=clip)
 

@@ -307,7 +307,7 @@ def test_report_is_accessible_narrow_and_dark(opened, scheme):
     opened.set_viewport_size({"width": 400, "height": 800})
     assert serious_findings(opened) == []
     assert opened.evaluate("document.documentElement.scrollWidth") == 400
-    for part in ("#map", "#table", "#details", ".cards", "#search", ".verdict", ".nodes img"):
+    for part in ("#map", "#table", "#details", ".cards", "#search", ".verdict", ".items img"):
         box = opened.locator(part).first.bounding_box()
         assert box["x"] >= 0
         assert box["x"] + box["width"] <= 400
@@ -363,6 +363,7 @@ def test_without_script_figures_and_tables_remain(browser, report):
     context = browser.new_context(java_script_enabled=False, offline=True)
     page = context.new_page()
     page.goto(report[0].as_uri())
+    page.click("text=The rest of the batch")
     n_nodes = len(gq.acquisition.query(result, 20)) + 20  # to label next, and most certain
     assert page.locator("img:visible").count() == 3 + n_nodes  # figures, and pictures of nodes
     assert page.get_by_role("heading", name="Most certain nodes").is_visible()

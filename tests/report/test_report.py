@@ -92,6 +92,35 @@ def test_errors_left_have_an_interval(fitted, drawn):
     assert f"{wrong} wrong labels among 140" in cards["true accuracy"][1]
 
 
+def test_the_first_screen_answers_five_questions(fitted, drawn):
+    """Each node to label next is one row: its picture, its name, and its two classes."""
+    result, page = fitted[0].result_, drawn[0]
+    questions = re.findall(r"<h2[^>]*>([^<]*\?)</h2>", page)
+    assert questions == [
+        "May I rely on it?",
+        "What did it say?",
+        "How sure is it?",
+        "What should I check?",
+        "What should I label next?",
+    ]
+    part = page.split("What should I label next?")[1].split("</section>")[0]
+    rows = re.findall(r"<tr>(<td.*?)</tr>", part, re.DOTALL)
+    nodes = gq.acquisition.query(result, 20)
+    assert len(rows) == len(nodes) == 20
+    for row, node in zip(rows, nodes, strict=True):
+        assert row.count("<img") == 1
+        cells = [re.sub(r"<[^>]*>", "", cell).split() for cell in row.split("</td>")]
+        assert cells[1] == [str(node)]
+        p = result.probabilities[node]
+        order = np.argsort(p)[::-1]
+        names = np.array(["upper", "lower"])[order]
+        assert cells[2][:2] == [names[0], f"{p[order[0]]:.3f}"]
+        assert cells[3] == [names[1], f"{p[order[1]]:.3f}"]
+    uncertain = (result.probabilities[10:].max(axis=1) < 0.95).sum()
+    assert f"Uncertain: {uncertain} unlabelled nodes" in page
+    assert not re.search(r'<details class="part" open', page)  # hyperparameters are closed
+
+
 def test_report_of_a_point_says_what_it_cannot_know(fitted, tmp_path):
     _, moons = fitted
     y = np.where(np.arange(150) < 10, moons.classes, -1)
@@ -117,7 +146,7 @@ def test_the_guide_names_every_part_of_the_report(drawn):
 def test_the_example_of_the_guide_runs(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     failed, tried = doctest.testfile(str(GUIDE), module_relative=False)
-    assert (failed, tried) == (0, 8)
+    assert (failed, tried) == (0, 7)
     assert "<h1>Handwritten digits</h1>" in (tmp_path / "report.html").read_text()
 
 
@@ -286,12 +315,14 @@ def test_report_lists_wrong_labels(fitted, tmp_path):
     y = np.where(np.arange(150) < 60, names[moons.classes], "")
     classifier = gq.GraphClassifier(n_neighbors=8, inference="expectation-propagation")
     gq.write_report(classifier.fit(moons.features, y).result_, tmp_path / "right.html")
-    assert "Labels to check" not in (tmp_path / "right.html").read_text()
+    right = (tmp_path / "right.html").read_text()
+    assert "Labels to check" not in right
+    assert "No given label is improbable, given all others." in right
     y[4] = names[1 - moons.classes[4]]
     ids = [f"row {i}" for i in range(150)]
     result = classifier.fit(moons.features, y).result_
     gq.write_report(result, tmp_path / "wrong.html", ids=ids, class_names=["A", "B"])
     listed = (tmp_path / "wrong.html").read_text().split("Labels to check")[1].split("</table>")[0]
-    assert listed.count("<td>row ") == 1
-    assert "<td>row 4<" in listed
-    assert listed.index(f">{'AB'[list(classifier.classes_).index(y[4])]}<") > 0
+    assert listed.count(">row ") == 1
+    assert ">row 4<" in listed
+    assert listed.index(f"<b>{'AB'[list(classifier.classes_).index(y[4])]}</b> 0.0") > 0

@@ -43,7 +43,10 @@ def check_calibration(label_mean: np.ndarray, truth: np.ndarray, *, n_bins: int 
         return Check(error, amber, "green", f"{found}.")
     too = "sure" if float(curve.count @ (curve.confidence - curve.accuracy)) > 0 else "cautious"
     level: Level = "amber" if error <= red else "red"
-    sentence = f"{found}. They are too {too}: rank nodes by them, but do not rely on their values."
+    sentence = (
+        f"{found}. They are too {too}: rank nodes by them, and do not rely on their values until "
+        "more labels are added by add_labels(rows, classes)."
+    )
     return Check(error, amber, level, sentence)
 
 

@@ -23,22 +23,22 @@ from graphuq.results.average_parts import block_weights
 from graphuq.results.errors_left import expected_errors
 from graphuq.results.label_checks import suspect_labels
 from graphuq.results.label_numbers import (
-    label_mcse,
-    mean_label_variance,
+    class_codes,
+    is_labelled,
     most_certain,
     most_uncertain,
 )
 from graphuq.results.result import Result
 from graphuq.results.sampling import convergence_table, is_sampled
-from graphuq.results.summary import class_rows, quantiles_of_draws
+from graphuq.results.summary import CERTAIN, class_rows, quantiles_of_draws, uncertain_line
 from graphuq.results.table import checked_ids
 from graphuq.utils.extras import require_extra
 from graphuq.utils.html import write_page
 
 N_LISTED = 20  # nodes in the lists of those to label next and of the most certain ones
 N_SUSPECT = 5  # given labels in the list of those that are probably wrong
-NEXT = "What to label next"
-MOST = "Most certain nodes"
+N_FIRST = 5  # nodes to label next that are shown at once
+ADD = "Then call classifier.add_labels(rows, classes), or label on the page of graphuq label."
 
 
 def write_report(
@@ -110,6 +110,7 @@ def write_report(
     nodes = node_data(result, names, identifiers, next_nodes=next_nodes, truth=truth, images=images)
     trust = with_calibration(result.trust, scored)
     accuracy = None if scored is None else _accuracy(*scored)
+    suspect = _suspect(result, identifiers, names, images)
     write_page(
         path,
         "graphuq.report",
@@ -126,11 +127,12 @@ def write_report(
         multiclass=label_numbers.label_mean(result).ndim == 2,
         classes=list(zip(names, class_rows(result), strict=True)),
         cards=_cards(result, scored),
-        listed=[
-            (NEXT, why_next, "next", _rows(result, identifiers, names, next_nodes, images)),
-            (MOST, "", "still", _rows(result, identifiers, names, most, images)),
-        ],
-        suspect=_suspect(result, identifiers, names),
+        next_rows=_rows(result, identifiers, names, next_nodes, images),
+        n_first=N_FIRST,
+        why_next=why_next,
+        most_rows=_rows(result, identifiers, names, most, images),
+        suspect=suspect,
+        to_check=_to_check(result, bool(suspect)),
         learnt=_learnt(result),
         learnt_by_sampling=any(np.ndim(v) == 2 for v in result.hyperparameters.values()),
         worst=_worst_functionals(result, names) if sampled else [],
@@ -162,9 +164,9 @@ def _to_label_next(result: Result) -> tuple[Int[np.ndarray, " M"], str]:
         nodes = acquisition.query(result, N_LISTED)
     except IncompatibleParts:  # a point has no covariances
         words = "The least certain unlabelled nodes. A point estimate cannot tell which of them "
-        return most_uncertain(result, N_LISTED), words + "repeat each other."
+        return most_uncertain(result, N_LISTED), f"{words}repeat each other. {ADD}"
     words = "Uncertain nodes, each chosen as if those before it were labelled, so that the batch "
-    return nodes, words + "does not repeat itself. They are not simply the least certain nodes."
+    return nodes, f"{words}does not repeat itself. {ADD}"
 
 
 def _cards(result: Result, scored: tuple[np.ndarray, np.ndarray] | None) -> list[tuple[str, str]]:
@@ -176,12 +178,12 @@ def _cards(result: Result, scored: tuple[np.ndarray, np.ndarray] | None) -> list
         cards += [
             (
                 f"{100 * (1 - errors.expected / free):.1f} %" if free else "–",
-                "expected accuracy: mean probability of the inferred class, unlabelled nodes",
+                f"expected accuracy of {free:,} unlabelled nodes: their mean probability",
             ),
             (
                 f"{errors.expected:,.0f}",
-                f"errors left: expected wrong labels among {free:,} unlabelled nodes "
-                f"(90 % interval {errors.lower:,.0f} to {errors.upper:,.0f}, by the model)",
+                f"errors left: expected wrong labels, 90 % interval {errors.lower:,.0f} to "
+                f"{errors.upper:,.0f}",
             ),
         ]
     except IncompatibleParts:
@@ -192,11 +194,13 @@ def _cards(result: Result, scored: tuple[np.ndarray, np.ndarray] | None) -> list
             (
                 f"{100 * scores.accuracy(*scored):.1f} %",
                 f"true accuracy: {_n_wrong(*scored):,} wrong labels among {len(scored[1]):,} "
-                "unlabelled nodes of known class",
+                "of known class",
             ),
             (f"{scores.expected_calibration_error(*scored):.3f}", "expected calibration error"),
         ]
-    return [*cards, (f"{mean_label_variance(result):.3f}", "mean label variance (0: all certain)")]
+    certain = result.probabilities[~is_labelled(result)].max(axis=1) >= CERTAIN
+    share = f"{100 * certain.mean():.0f} %" if len(certain) else "–"
+    return [*cards, (share, f"of the unlabelled nodes have a probability of {CERTAIN} or more")]
 
 
 def _n_wrong(label_mean: np.ndarray, truth: np.ndarray) -> int:
@@ -208,20 +212,19 @@ def _rows(
     result: Result, ids: np.ndarray, names: list[str], nodes: np.ndarray, images: np.ndarray | None
 ) -> list[dict]:
     """Return a table row for each node: its two most probable classes and their probabilities."""
-    probability, listed = result.probabilities, []
-    mean, mcse = label_numbers.label_mean(result), label_mcse(result)
+    probability, best, listed = result.probabilities, class_codes(result), []
     for node in nodes:
-        second, first = np.argsort(probability[node], kind="stable")[-2:]
-        if mean.ndim == 1:  # a tie is broken as in `graphuq.results.labels`
-            first = int(mean[node] >= 0)
+        first, others = best[node], probability[node].copy()
+        others[first] = -1.0
+        second = int(others.argmax())
         listed.append(
             {
                 "id": ids[node],
                 "label": names[first],
                 "probability": probability[node, first],
-                "next": f"{names[second]} {probability[node, second]:.3f}",
-                "label_mean": mean[node],
-                "mcse": mcse[node].max(),
+                "second": names[second],
+                "second_probability": probability[node, second],
+                "mcse": result.mcse[node].max(),
                 "evidence": bool(result.has_evidence[node]),
                 "picture": None if images is None else picture(images[node]),
             }
@@ -229,12 +232,25 @@ def _rows(
     return listed
 
 
-def _suspect(result: Result, ids: np.ndarray, names: list[str]) -> list[dict]:
+def _to_check(result: Result, any_suspect: bool) -> list[str]:
+    """Return sentences on given labels, nodes without evidence, and uncertain nodes."""
+    alone = int((~result.has_evidence).sum())
+    labels = "Given all other labels, these given labels are improbable. Look at them again."
+    sentences = [labels if any_suspect else "No given label is improbable, given all others."]
+    if alone:
+        sentences.append(f"{alone:,} nodes have no label in their part of the graph (no evidence).")
+    return [*sentences, f"{uncertain_line(result)} The table of the nodes begins there."]
+
+
+def _suspect(
+    result: Result, ids: np.ndarray, names: list[str], images: np.ndarray | None
+) -> list[dict]:
     """Return a table row for each label that is probably wrong."""
     name_of = dict(zip(result.classes.tolist(), names, strict=True))
     return [
         row
         | {"id": ids[row["node"]], "given": name_of[row["given"]], "other": name_of[row["other"]]}
+        | {"picture": None if images is None else picture(images[row["node"]])}
         for row in suspect_labels(result, N_SUSPECT, likely_wrong=True).to_dict(orient="records")
     ]
 

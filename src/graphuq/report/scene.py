@@ -77,6 +77,7 @@ def write_scene_report(
         path,
         "graphuq.report",
         "scene.html",
+        styles=("report.css",),
         title=title,
         trust=trust,
         cards=[

@@ -28,6 +28,7 @@ ESS_BOUND = (
 SKETCH_NODES = 50
 ERROR_NODES = 200  # nodes at which errors of an approximation are estimated
 CLOSE = 0.05  # error of a probability up to which an approximation is close
+SAMPLE = "Sample to be sure: inference=MCMC(n_chains=8)."
 
 
 @dataclasses.dataclass(frozen=True)
@@ -192,22 +193,22 @@ class ApproximationDiagnostics:
                 return f"{name}; its probabilities differ from those of draws by about {error}."
             return (
                 f"{name}; its probabilities differ from those of draws by about {error}, most "
-                "where labels contradict their neighbours. Sample to be sure."
+                f"where labels contradict their neighbours. {SAMPLE}"
             )
         if self.acceptance is None:
-            return f"{name}; its distance from the posterior is unknown. Sample to be sure."
+            return f"{name}; its distance from the posterior is unknown. {SAMPLE}"
         share = f"{self.acceptance:.0%} of its draws would be accepted as draws of the posterior"
         if self.probability_error is None:
             return (
                 f"{name}, but is too far from the posterior to tell how wrong its probabilities "
-                f"are: {share}. Sample to be sure."
+                f"are: {share}. {SAMPLE}"
             )
         error = f"{self.probability_error:.2g}"
         if self.probability_error <= CLOSE:
             return f"{name}, close to the posterior: probabilities are off by up to about {error}."
         return (
             f"{name}, and differs from the posterior: probabilities may be wrong by up to {error}, "
-            f"most where labels contradict their neighbours; {share}. Sample to be sure."
+            f"most where labels contradict their neighbours; {share}. {SAMPLE}"
         )
 
 

@@ -56,6 +56,27 @@ def clear():
     return clusters(20)
 
 
+def test_remedies_name_calls_that_work(clear):
+    """The one against a poor approximation samples; others name functions and parameters."""
+    from graphuq.inference import MCMC  # noqa: F401, named by the remedy
+    from graphuq.results.diagnostics import SAMPLE
+
+    call = SAMPLE.split("inference=")[1].rstrip(".")
+    sampled = gq.infer(clear.posterior, eval(call))
+    assert gq.results.is_sampled(sampled)
+    moons = gq.datasets.two_moons(60, n_features=2, noise_std=0.1, rng=1)
+    y = np.where(np.arange(60) < 10, moons.classes, -1)
+    for inference in (eval(call), call):  # a value, and text as the command line has it
+        fitted = gq.GraphClassifier(inference=inference).fit(moons.features, y)
+        assert gq.results.is_sampled(fitted.result_)
+    sure = gq.likelihoods.Probit(0.1)
+    reasons = clusters(20, shuffled=True, likelihood=sure).trust.reasons
+    assert any("gq.suspect_labels(result)" in reason for reason in reasons)
+    assert len(gq.suspect_labels(clear, 3)) == 3
+    assert len(gq.acquisition.query(clear, 20)) == 20
+    assert callable(gq.GraphClassifier.add_labels)
+
+
 def test_all_checks_hold_on_clear_clusters(clear):
     assert clear.trust.level == "green", str(clear.trust)
     assert clear.trust.reasons == []

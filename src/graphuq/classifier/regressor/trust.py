@@ -179,5 +179,5 @@ def _check_components(regressor: GraphRegressor) -> Check:
         "amber",
         f"{missing:,} of {len(regressor.has_evidence_):,} rows ({share:.1%}) have no number in "
         "their component of the graph, so that the mean of all numbers is predicted. Give one "
-        "number in each component, or use more neighbours.",
+        "number in each component, or raise n_neighbors.",
     )

@@ -53,7 +53,7 @@ def check_agreement(result: "Result") -> Check:
         return not_computed(
             QUESTION,
             f"only {kept.sum()} labels have another label of their class, and {MIN_LABELS} are "
-            "needed; add labels",
+            "needed; add labels by add_labels(rows, classes)",
         )
     unreliable = float((found.pareto_shape[kept] > MAX_SHAPE).mean())
     if unreliable > MANY_UNRELIABLE:
@@ -77,8 +77,8 @@ def check_agreement(result: "Result") -> Check:
         p_value,
         MIN_P_VALUE,
         "red",
-        f"{model} and labels disagree: {numbers}. Check the labels (see suspect_labels), the "
-        "features and the graph.",
+        f"{model} and labels disagree: {numbers}. Check the labels by "
+        "gq.suspect_labels(result), the features and the graph.",
     )
 
 

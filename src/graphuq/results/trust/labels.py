@@ -58,7 +58,7 @@ def check_labels_per_class(result: "Result") -> Check:
         MIN_PER_CLASS,
         "amber",
         f"{single} {classes} only one label, which no other label can confirm; label at least "
-        f"{MIN_PER_CLASS:g} nodes of each class.",
+        f"{MIN_PER_CLASS:g} nodes of each class, and add them by add_labels(rows, classes).",
     )
 
 
@@ -86,16 +86,16 @@ def check_evidence(result: "Result") -> Check:
             MIN_GAIN,
             "red",
             f"A model without {'graph and features' if both else 'the graph'} has the larger "
-            f"evidence (by {-gain:.1f}). Check the labels (see suspect_labels), the features and "
-            "the graph.",
+            f"evidence (by {-gain:.1f}). Check the labels by gq.suspect_labels(result), the "
+            "features and the graph.",
         )
     return Check(
         gain,
         MIN_GAIN,
         "amber",
         f"The labels are too few to tell, or the {model} says little about them: their log "
-        f"evidence exceeds that of chance by {gain:.1f}, and {MIN_GAIN:g} are needed. Add labels, "
-        "or change the features or the graph.",
+        f"evidence exceeds that of chance by {gain:.1f}, and {MIN_GAIN:g} are needed. Add labels "
+        "by add_labels(rows, classes), or change the features or the graph (n_neighbors, metric).",
     )
 
 
@@ -130,7 +130,7 @@ def check_certainty(result: "Result") -> Check:
         MIN_CERTAINTY,
         "amber",
         f"The labels decide little: at unlabelled nodes, {numbers}, near 1/K = "
-        f"{1 / n_classes:.2f}. Add labels; most_uncertain lists where.",
+        f"{1 / n_classes:.2f}. Add labels where gq.acquisition.query(result, 20) says.",
     )
 
 
