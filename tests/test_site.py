@@ -165,6 +165,8 @@ def test_figures_of_the_readme_are_those_of_the_measurements():
     assert len(numbers) == 5
     said = readme.split("**Calibrated probabilities.**")[1].split(" labels a class")[0]
     assert re.findall(r"0\.\d+", said) == numbers
+    alone = re.search(r"calibration error: one draw \|(.*)\|", page)[1].split("|")[2]
+    assert f"on one set alone by {float(alone):.2f} with 5" in readme
 
 
 def test_the_site_shows_the_history_of_benchmarks_where_there_is_one(tmp_path, monkeypatch):
