@@ -127,6 +127,9 @@ def test_rows_outside_the_sample_have_the_numbers_of_their_places(fits, tmp_path
     few = gq.GraphClassifier(store=store, model=stored.model_).fit(X, few_labels(classes, 10))
     assert 100 <= len(few.sampled_rows_) <= 121
     assert len(few.transduction_) == len(few.sampled_rows_)
+    shown = few._repr_html_()  # in a notebook
+    assert f"At {len(few.sampled_rows_)} of {len(X):,} rows, a sample" in shown
+    assert "a sample" not in stored._repr_html_()
     table = parquet.read_table(few.to_parquet(tmp_path / "out")[0]).to_pandas()
     places = few.predict_proba(X.astype(np.float32))
     np.testing.assert_allclose(places[:, 1], table["probability_1"], atol=1e-9)

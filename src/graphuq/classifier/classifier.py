@@ -265,12 +265,16 @@ class GraphClassifier(
     def _html_repr(self) -> str:
         """Return what a notebook shows: the answer if there is one, and the parameters."""
         parameters = str(super()._html_repr())
-        if not hasattr(self, "transduction_"):  # no fit, or one in a store, which has no such array
+        if not hasattr(self, "transduction_"):
             return parameters
         from graphuq.results.summary_html import result_html
 
+        n_nodes, stored = len(self.transduction_), self._stored
+        n_rows = n_nodes if stored is None else stored.stages.table.n_rows
+        words = f"At {n_nodes:,} of {n_rows:,} rows, a sample; to_parquet writes all."
         codes = np.searchsorted(self.classes_, self.transduction_)
-        return result_html(self.result_, codes) + parameters
+        shown = result_html(self.result_, codes)
+        return (f"<p>{words}</p>" if n_nodes < n_rows else "") + shown + parameters
 
     def save(self, path: str | Path, extra: Groups = None) -> None:
         """Write all that prediction needs to one NetCDF file, which `graphuq.load` reads.
