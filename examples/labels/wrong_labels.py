@@ -3,7 +3,7 @@ Find wrong labels
 =================
 
 One label in eight is wrong. ``suspect_labels`` lists the given labels from the least to the most
-probable, each given all others. Nothing is fitted again.
+probable, each given the others.
 """
 
 import matplotlib.pyplot as plt
