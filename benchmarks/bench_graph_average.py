@@ -11,7 +11,7 @@ Each value of a grid (k of nearest neighbours, the radius ε, the length scale �
 cutoff α₂ of tanh weights with steepness 10/α₂) is a model with the same prior probability. Its
 weight is its evidence: Laplace's on the paper's six tasks (a third of the rows), expectation
 propagation's with hyperparameters of largest evidence on sets of the corpus. Scores are those of
-unlabelled rows; draws of labels are paired. docs/measurements/evidence_search.md has the table.
+unlabelled rows; draws of labels are paired. docs/archive/evidence_search.md has the table.
 """
 
 import argparse

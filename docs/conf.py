@@ -117,13 +117,19 @@ copybutton_prompt_is_regexp = True
 warnings.filterwarnings("ignore", "ArviZ is undergoing a major refactor", FutureWarning)
 
 
-MEASUREMENTS = "\n```{toctree}\n:hidden:\n:glob:\n\nmeasurements/*\n```\n"
+TOCTREE = "\n```{{toctree}}\n:hidden:\n:glob:\n\n{}\n```\n"
+CONTENTS = {  # of pages whose text does without a list of all files below them
+    "measurements": TOCTREE.format("measurements/*\narchive/index"),
+    "archive/index": TOCTREE.format("*"),
+}
 if html_extra_path:
-    MEASUREMENTS += f'\n<a href="{HISTORY.name}">The history kept where this site was built</a>\n'
+    CONTENTS["measurements"] += (
+        f'\n<a href="{HISTORY.name}">The history kept where this site was built</a>\n'
+    )
 
 
 def adapt_to_the_site(app, docname, source):
-    """Put pages of the root in place of their stubs, mend links, and list the measurements."""
+    """Put pages of the root in place of their stubs, mend links, and add tables of contents."""
     text = source[0]
     for name, stub in ROOT_PAGES.items():
         if docname == f"project/{stub}":
@@ -132,7 +138,7 @@ def adapt_to_the_site(app, docname, source):
     folder = "../" * docname.count("/") + "project/"
     text = ROOT_LINK.sub(lambda link: f"]({folder}{ROOT_PAGES[link[1]]}.md", text)
     text = text.replace("../examples/GALLERY_HEADER.rst", "gallery/index.rst")
-    source[0] = text + MEASUREMENTS if docname == "measurements" else text
+    source[0] = text + CONTENTS.get(docname, "")
 
 
 def keep_objects_out_of_the_sidebar(app, doctree):

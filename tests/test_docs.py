@@ -141,16 +141,47 @@ def test_pages_name_scripts_that_exist():
             assert (ROOT / script).exists(), f"{page.name}: {script}"
 
 
-@pytest.mark.parametrize(
-    "page", sorted((ROOT / "docs" / "measurements").glob("*.md")), ids=lambda page: page.stem
-)
+MEASURED = sorted((ROOT / "docs" / "measurements").glob("*.md"))
+ARCHIVED = sorted({*(ROOT / "docs" / "archive").glob("*.md")} - {ROOT / "docs/archive/index.md"})
+
+
+def is_a_question_with_a_command_and_a_table(text):
+    return (
+        text.splitlines()[0].endswith("?")
+        and re.search(r"^Commands?: `", text, re.M)
+        and "\n|---|" in text
+    )
+
+
+@pytest.mark.parametrize("page", MEASURED, ids=lambda page: page.stem)
 def test_a_page_of_measurements_is_a_question_with_a_command_and_a_table(page):
-    text = page.read_text(encoding="utf-8")
-    assert text.splitlines()[0].endswith("?")
-    assert re.search(r"^Commands?: `", text, re.M)
-    assert "\n|---|" in text
+    assert is_a_question_with_a_command_and_a_table(page.read_text(encoding="utf-8"))
     index = (ROOT / "docs" / "measurements.md").read_text(encoding="utf-8")
     assert f"(measurements/{page.name})" in index
+
+
+BEGIN_WITH_A_COMMAND = {"annotators"}  # pages that still do
+
+
+@pytest.mark.parametrize(
+    "page",
+    [page for page in MEASURED if page.stem not in BEGIN_WITH_A_COMMAND],
+    ids=lambda page: page.stem,
+)
+def test_a_page_of_measurements_is_short_and_answers_first(page):
+    """An answer with a figure before anything else, and no more than 100 lines."""
+    text = page.read_text(encoding="utf-8")
+    assert len(text.splitlines()) <= 100
+    answer = text.split("\n\n")[1]
+    assert re.search(r"\d", answer)
+    assert not re.match(r"[#|`-]|Commands?:", answer)
+
+
+@pytest.mark.parametrize("page", ARCHIVED, ids=lambda page: page.stem)
+def test_a_page_of_the_archive_is_a_question_with_a_command_and_a_table(page):
+    assert is_a_question_with_a_command_and_a_table(page.read_text(encoding="utf-8"))
+    index = (ROOT / "docs" / "archive" / "index.md").read_text(encoding="utf-8")
+    assert f"({page.name})" in index
 
 
 def test_the_page_on_labelling_runs():

@@ -65,7 +65,7 @@ class GraphClassifier(
     n_eigenpairs : int, "all" or "auto", default "auto"
         Number of eigenpairs ℓ of the Laplacian. "auto": min(150, N), or some more or
         fewer, so that no copy of a multiple eigenvalue is cut off; as many as classes, if there
-        are more than 150 (docs/measurements/growth.md); none for `RegularizedLaplacian`, which is
+        are more than 150 (docs/archive/fit.md); none for `RegularizedLaplacian`, which is
         solved exactly.
     tail_eigenvalue : bool, float or "mean", default False
         Value of the eigenvalues that are not computed: none of them is used (false), the largest

@@ -86,8 +86,8 @@ class NormalHyperprior(NamedTuple):
 MEAN_HYPERPRIOR = NormalHyperprior(1.0, (-100.0, 100.0))  # of a constant mean, in units of u
 
 SMOOTH_MODES = 8  # modes beside the null vectors with λ below the median of τ², at least
-# Medians that suit voting records and two pairs of digits; see docs/measurements.md. That of τ is
-# an upper bound: on a large graph it decreases with the spectrum. With those of `Diffusion` and
+# Medians that suit voting records and two pairs of digits; see docs/archive/accuracy.md. That of τ
+# is an upper bound: on a large graph it decreases with the spectrum. With those of `Diffusion` and
 # `RandomWalk`, the variance at λ = τ² is about that of `Matern`, 1/16 of the one at 0.
 HYPERPRIORS = {
     "tau": Hyperprior(0.25, 0.25, 0.01, 3.0),

@@ -70,7 +70,7 @@ def maximize_evidence(
     truncation, an integer, is then the best of ℓ, ℓ/√2, ℓ/2, …, after which the search continues;
     its hyperprior is log-normal around ℓ. Whether the constant takes part
     (`Prior.include_constant`) is decided by the same comparison, with prior odds of e² against it.
-    This choice is decisive if class sizes are very unequal (docs/measurements.md).
+    This choice is decisive if class sizes are very unequal (docs/measurements/unequal_classes.md).
 
     For K > 2 classes, the search maximises one half of the sum of the K one-versus-rest log
     evidences. This is a composite likelihood, equal to the evidence for two classes. One class

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from graphuq.labelling.session import Session
 
 POLL_S = 0.2  # seconds between looks at the session
-MARGIN = 1.1  # by which ends are moved out: docs/measurements/acquisition.md, "How many errors"
+MARGIN = 1.1  # by which ends are moved out: docs/measurements/errors_left.md
 NICENESS = 10  # of the thread, as of the command nice
 REST = 2.0  # seconds of rest for each second of work, so that the page has the processor
 

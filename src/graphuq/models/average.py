@@ -17,10 +17,10 @@ from graphuq.spectrum import Laplacian, SpectralBasis
 from graphuq.spectrum.blocks import EIGENPAIRS
 
 ENOUGH_EACH = 2  # labels a class, on average, from which other blocks improve the log score
-# (docs/measurements/blocks.md)
+# (docs/archive/blocks.md)
 # Probability from which the components of a block are kept, given all labels, and given 30 of them.
 MIN_SHARE, MIN_SHARE_OF_SOME = 1e-2, 1e-3
-SHARPNESS = 1.22  # power of probabilities of an average over blocks; docs/measurements/blocks.md
+SHARPNESS = 1.22  # power of probabilities of an average over blocks; docs/archive/blocks.md
 MIN_EQUAL = 2  # labels of each class, from which equal numbers tell that someone chose them
 CHANCE = 0.05  # of random labels that nearly equal numbers may have, at most, to tell the same
 LABEL_DESIGNS = ("auto", "by-class", "random")

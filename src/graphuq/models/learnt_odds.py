@@ -12,7 +12,7 @@ probability. A component is given by
 If the basis has other blocks, more components are on these. A second graph has the same components
 on its own eigenvalues; functions of the features have five, of different noise. The odds of each
 block against the graph are ``exp(a + b log(J/K) + c log K)``, learnt by `benchmarks/fit_blocks.py`
-(docs/measurements/blocks.md): with few labels a graph is the better guess, with many the features
+(docs/archive/blocks.md): with few labels a graph is the better guess, with many the features
 tell more. A graph without columns that tear the first one apart has the odds of the second graph.
 
 A graph that is given beside features of its nodes, or beside other graphs, is another matter: its

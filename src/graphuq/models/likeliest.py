@@ -22,7 +22,7 @@ class Likeliest(Model):
     """The component of an average that the labels leave most probable.
 
     It is as quick as one model, and predicts better than hyperparameters of largest evidence from
-    five labels a class on (docs/measurements/model_average.md).
+    five labels a class on (docs/archive/model_average.md).
 
     Parameters
     ----------

@@ -16,7 +16,7 @@ class InverseCosine(Prior):
 
     It has no hyperparameter. Its variance falls late: at λ = 0.5 it is still 0.92 of that at 0. On
     a large graph, where many eigenvalues are small, it therefore says little about labels, and
-    `Matern` or `Diffusion` is better (docs/measurements/kernels.md).
+    `Matern` or `Diffusion` is better (docs/archive/kernels.md).
 
     Parameters
     ----------

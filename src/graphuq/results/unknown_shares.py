@@ -24,7 +24,7 @@ from graphuq.results.summaries import NodeSummaries
 if TYPE_CHECKING:
     from graphuq.results.result import Result
 
-PRIOR_COUNT = 2.0  # nodes of each class that the prior is worth; docs/measurements/class_shares.md
+PRIOR_COUNT = 2.0  # nodes of each class that the prior is worth; docs/archive/class_shares.md
 SWEEPS, TOLERANCE = 500, 1e-9  # of the shares
 
 

@@ -1,7 +1,7 @@
 """The sampler that is used if the user names none: a table of rules, tried in order.
 
 Each rule was earned by a measurement, which it names. `benchmarks/bench_automatic.py` runs every
-suitable sampler on 90 posteriors; docs/measurements.md has its table.
+suitable sampler on 90 posteriors; docs/archive/samplers.md has its table.
 """
 
 from collections.abc import Callable
@@ -129,7 +129,7 @@ RULES = (
     Rule(
         lambda case: ModelAverage().refusal(case.posterior) is None,
         ModelAverage,
-        "docs/measurements/model_average.md: independent draws in place of chains",
+        "docs/archive/model_average.md: independent draws in place of chains",
     ),
     Rule(
         lambda case: case.learns and case.posterior.has_series,
@@ -170,7 +170,7 @@ RULES = (
             and CollapsedGibbs().refusal(case.posterior) is None
         ),
         CollapsedGibbs,
-        "docs/measurements/multiclass.md: the quickest with 1, 5 and 20 labels a class",
+        "docs/archive/multiclass.md: the quickest with 1, 5 and 20 labels a class",
     ),
     # Independent draws.
     Rule(
@@ -207,12 +207,12 @@ RULES = (
             and not case.accepts(MIN_PROBIT_ACCEPTANCE)
         ),
         lambda: inference.ExactHamiltonian(),
-        "docs/measurements/samplers.md: quicker in 5 of 6 probits with acceptance 0.5 to 0.67",
+        "docs/archive/samplers.md: quicker in 5 of 6 probits with acceptance 0.5 to 0.67",
     ),
     Rule(
         lambda case: case.accepts(MIN_ACCEPTANCE),
         lambda: Independence(reference=ABOUT),
-        "docs/measurements/samplers.md: quicker in all 10 probits with acceptance above 0.67",
+        "docs/archive/samplers.md: quicker in all 10 probits with acceptance above 0.67",
     ),
     # Other step likelihoods.
     Rule(
@@ -258,7 +258,7 @@ def needs_no_draws(posterior: Posterior) -> bool:
     """Return whether expectation propagation is the default: of an average, or of one posterior.
 
     For an average over several classes, with two labels a class or more, its log score is that of
-    draws to 0.002, and its calibration is the same: docs/measurements/without_draws.md. With one
+    draws to 0.002, and its calibration is the same: docs/archive/without_draws.md. With one
     label a class it is worse by 0.0045. For two classes with fewer than fifteen labels draws weigh
     class shares. For one probit of many classes, or of several and very many labels, draws would
     take minutes.

@@ -21,7 +21,7 @@ from graphuq.graphs.inputs import MatrixLike
 from graphuq.spectrum.feature_block import FeatureBlock
 
 EXPONENTIAL = "exponential"
-RATE = 0.5  # of the decay per mean distance; docs/measurements/blocks.md has others
+RATE = 0.5  # of the decay per mean distance; docs/archive/blocks.md has others
 N_LANDMARKS = 100  # nodes from which the covariance is known
 MAX_WIDTH = 100  # features; with more, all distances are nearly equal and the block gains nothing
 SMALLEST_DEVIATION = 1e-10  # of a feature that varies, relative to its largest value

@@ -17,7 +17,7 @@ from graphuq.graphs.principal import principal_components
 from graphuq.spectrum.feature_block import FeatureBlock, with_constant
 
 POWERS = "powers"
-POWER = 3  # of the covariance; 1 and 2 beside it gain nothing (docs/measurements/blocks.md)
+POWER = 3  # of the covariance; 1 and 2 beside it gain nothing (docs/archive/blocks.md)
 SMALLEST = 1e-4  # deviation, relative to the largest, below which a direction is left out
 
 

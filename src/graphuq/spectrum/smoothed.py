@@ -27,7 +27,7 @@ from graphuq.spectrum.feature_block import FeatureBlock, with_constant
 from graphuq.spectrum.laplacian import Laplacian
 from graphuq.spectrum.precision import Precision
 
-POWER = 2  # of the covariance H Hᵀ; docs/measurements/nodes.md
+POWER = 2  # of the covariance H Hᵀ; docs/archive/choices.md
 MAX_NUMBERS, N_DIRECTIONS = 1_000_000, 300  # of features; directions in place of larger ones
 TOLERANCE = 1e-6  # relative residual of the smoothed features
 

@@ -45,9 +45,7 @@ from graphuq.utils.concurrency import one_at_a_time
 from graphuq.utils.progress import reporting
 from graphuq.utils.user_warnings import warn_user
 
-SHARPNESS = (
-    1.0  # of the weights "auto" of a nearest-neighbour graph; docs/measurements/regression.md
-)
+SHARPNESS = 1.0  # of the weights "auto" of a nearest-neighbour graph; docs/archive/regression.md
 
 
 class GraphRegressor(NestedParameters, RegressorMixin, BaseEstimator):

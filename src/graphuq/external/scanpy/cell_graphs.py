@@ -14,7 +14,7 @@ from graphuq.external.scanpy.places import EXPRESSION, SPACE, space_graph
 from graphuq.graphs import Graph, SelfTuning, from_adjacency, knn_graph
 
 JOINT = f"{EXPRESSION} and {SPACE}"  # name of the graph with the edges of both
-SPACE_SHARE = 1.0  # weight of the edges in space in the joint graph; docs/measurements/tissues.md
+SPACE_SHARE = 1.0  # weight of the edges in space in the joint graph; docs/archive/choices.md
 N_NEIGHBORS, SHARPNESS = 15, 4.0  # of a graph of expression, as of `GraphClassifier`
 
 
