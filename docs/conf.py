@@ -120,6 +120,7 @@ warnings.filterwarnings("ignore", "ArviZ is undergoing a major refactor", Future
 TOCTREE = "\n```{{toctree}}\n:hidden:\n:glob:\n\n{}\n```\n"
 CONTENTS = {  # of pages whose text does without a list of all files below them
     "measurements": TOCTREE.format("measurements/*\narchive/index"),
+    "theory": TOCTREE.format("theory/*"),
     "archive/index": TOCTREE.format("*"),
 }
 if html_extra_path:

@@ -184,6 +184,34 @@ def test_a_page_of_the_archive_is_a_question_with_a_command_and_a_table(page):
     assert f"({page.name})" in index
 
 
+THEORY = sorted((ROOT / "docs" / "theory").glob("*.md"))
+
+
+@pytest.mark.parametrize("page", THEORY, ids=lambda page: page.stem)
+def test_a_page_of_theory_says_what_it_is_for_and_is_listed(page):
+    title, purpose, first = page.read_text(encoding="utf-8").split("\n\n")[:3]
+    assert title.startswith("# Theory: ")
+    assert purpose[0].isupper()
+    assert len(purpose.splitlines()) <= 3
+    assert first.startswith("## ")
+    assert len(page.read_text(encoding="utf-8").splitlines()) < 300
+    assert f"(theory/{page.name})" in (ROOT / "docs" / "theory.md").read_text(encoding="utf-8")
+
+
+def test_docstrings_and_comments_name_pages_and_sections_that_exist():
+    """Such as docs/theory/labels.md, "Soft labels"."""
+    named = 0
+    for path in [*(ROOT / "src").rglob("*.py"), *(ROOT / "benchmarks").rglob("*.py")]:
+        text = re.sub(r"\s+#?\s*", " ", path.read_text(encoding="utf-8"))
+        for page, section in re.findall(r'(docs/[\w/]+\.md)`?(?:, "([^"]+)")?', text):
+            assert (ROOT / page).exists(), f"{path.name}: {page}"
+            if section:
+                headings = re.findall(r"^#+ (.*)$", (ROOT / page).read_text("utf-8"), re.M)
+                assert section in headings, f"{path.name}: {page}, {section}"
+                named += 1
+    assert named > 10
+
+
 def test_the_page_on_labelling_runs():
     flags = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
     page = str(ROOT / "docs" / "labelling.md")

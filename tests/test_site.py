@@ -206,14 +206,14 @@ def test_the_commands_of_the_page_to_start_with_run(tmp_path, monkeypatch, capsy
 
 PICTURE = re.compile(
     r"<details open>\n<summary>.*hide.*</summary>\n<picture>\n"
-    r'<source media="\(prefers-reduced-motion: reduce\)" srcset="_static/(\w+)\.png">\n'
-    r'<img src="_static/(\w+)\.gif" alt="[^"]{40,}">\n'
+    r'<source media="\(prefers-reduced-motion: reduce\)" srcset="(?:\.\./)?_static/(\w+)\.png">\n'
+    r'<img src="(?:\.\./)?_static/(\w+)\.gif" alt="[^"]{40,}">\n'
 )
 
 
 def test_animations_are_small_can_be_hidden_and_have_a_still_and_words():
     found = {}
-    for page in DOCS.glob("*.md"):
+    for page in DOCS.rglob("*.md"):
         text = page.read_text(encoding="utf-8")
         shown = PICTURE.findall(text)
         assert len(shown) == text.count(".gif"), page.name

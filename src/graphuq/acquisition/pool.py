@@ -1,6 +1,6 @@
 r"""Candidates for the next label and their Gaussian posterior, conditioned on picks of a batch.
 
-The formulas are in docs/theory.md, "What a label would tell". With the field's mean m_i and
+The formulas are in docs/theory/answers.md, "What a label would tell". With the field's mean m_i and
 variance v_i at row i, class probabilities follow a softmax of sharpness
 ``β_i = π / √(6 (v_i + γ²))``. A label of class y at row c then moves the logits of row i by
 

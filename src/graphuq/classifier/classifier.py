@@ -217,7 +217,8 @@ class GraphClassifier(
         sample_weight : array_like, shape (N,), optional
             Weight w ≥ 0 of each label, 1 by default: the variance of its noise is γ²/w, so that a
             small weight is a doubtful label. A label of weight 0 is not used. Only for a probit;
-            weights of unlabelled rows have no meaning. See docs/theory.md, "Weights of labels".
+            weights of unlabelled rows have no meaning. See docs/theory/labels.md, "Weights of
+            labels".
 
         Returns
         -------

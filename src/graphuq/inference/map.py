@@ -36,8 +36,8 @@ class MAP(Approximation):
     solver : {"newton", "flow"}, default "newton"
         ``"newton"``: quadratic models of each label's term, solved exactly, with halving of steps.
         ``"flow"``: linearly implicit gradient flow in the eigenbasis (their Algorithm 4, with P of
-        docs/theory.md, "Maximum a posteriori"). It is a first-order method, but it leads to the
-        minimiser that the paper's algorithm finds.
+        docs/theory/expectation_propagation.md, "Maximum a posteriori"). It is a first-order method,
+        but it leads to the minimiser that the paper's algorithm finds.
     start : Likelihood or {"zero", "random"}, optional
         A likelihood: start at its minimiser for the same labels. ``"random"``: start at a draw
         from the prior. By default zero; for a likelihood on all nodes, `Probit`.

@@ -296,7 +296,7 @@ class StepLikelihood(Likelihood):
 
     The value is b on the label's side of zero and a on the other side; sign(0) = +1. A multiclass
     likelihood has the value b where the field of the label is the largest. A subclass defines
-    `log_levels` in place of `log_prob`. See `docs/theory.md`, "The posterior".
+    `log_levels` in place of `log_prob`. See `docs/theory/posterior.md`, "The posterior".
     """
 
     has_gradient: ClassVar[bool] = False

@@ -46,7 +46,7 @@ class SoftProbit(Likelihood):
     q_j is what somebody believes about the class of node j who has seen the node, and neither the
     graph nor other labels, and for whom all classes were equally probable before. If their shares
     π were others, give ``q_jk / π_k``, divided by its sum. With ``q_j = e_k`` it is the `Probit`.
-    See docs/theory.md, "Soft labels".
+    See docs/theory/labels.md, "Soft labels".
 
     Parameters
     ----------

@@ -45,7 +45,7 @@ from graphuq.spectrum.basis import NodeBasis
 class Posterior:
     """Distribution of the field, and so of every label, given labels on a few nodes.
 
-    ``p(u | y) ∝ p(u) ∏_j p(y_j | u_j)``; see docs/theory.md.
+    ``p(u | y) ∝ p(u) ∏_j p(y_j | u_j)``; see docs/theory/posterior.md.
 
     Parameters
     ----------
@@ -64,22 +64,23 @@ class Posterior:
     label_weights : array_like, shape (J,), optional
         Weight w > 0 of each label, 1 by default: the variance of its noise is γ²/w. Only for
         likelihoods that are S(u + noise), such as `Probit`; not for a field with a tail and more
-        labels than eigenpairs, nor for `RandomSeries`. See docs/theory.md, "Weights of labels".
+        labels than eigenpairs, nor for `RandomSeries`. See docs/theory/labels.md, "Weights of
+        labels".
     prior_mean : float or array_like of shape (N,), optional
-        μ, the prior mean of u at every node, for two classes; zero by default. See docs/theory.md,
-        "Prior mean", for how `likelihood` changes, and for constants that are learnt.
+        μ, the prior mean of u at every node, for two classes; zero by default. How `likelihood`
+        changes, and constants are learnt, is in docs/theory/posterior.md, "Prior mean".
     per_class : bool, default False
         Whether each class of a multiclass likelihood learns the prior's hyperparameters for
         itself.
     label_design : {"random", "by-class"}, default "random"
         How the labelled nodes were chosen. "by-class": someone chose how many of each class, so
         that numbers of labels are no evidence about class shares. For two classes it needs a
-        mixture of priors, which takes shares for unknown; see docs/theory.md, "Labels chosen class
-        by class". For more, the unlabelled nodes tell the shares as far as they can.
+        mixture of priors, which takes shares for unknown; see docs/theory/class_shares.md, "Labels
+        chosen class by class". For more, the unlabelled nodes tell the shares as far as they can.
     experts : tuple of Expert, default ()
         Answers to be averaged with these; see `graphuq.models.Pooled`.
     sharpness : float, default 1
-        Power of reported probabilities; see docs/theory.md, "An average is too cautious".
+        Power of reported probabilities; see docs/theory/average.md, "An average is too cautious".
     chosen_by_evidence : dict
         Values of hyperparameters that `maximize_evidence` chose, by name, for reports. A value
         that prior and likelihood no longer have is left out.

@@ -30,7 +30,7 @@ NORMALIZED_MAX = 2 + 1e-9  # largest λ of the symmetric and random-walk Laplaci
 class SpectralStd(Part):
     """Standard deviations of the random series ``u = Σ_j s_j ξ_j q_j + s̄ r``.
 
-    See `docs/theory.md`, "The posterior".
+    See `docs/theory/posterior.md`, "The posterior".
 
     Attributes
     ----------

@@ -44,8 +44,8 @@ def to_arviz(result: "Result") -> Any:
     ``arviz.compare`` need it; `graphuq.results.leave_one_out` has smaller errors. The groups
     ``sample_stats``, ``observed_data`` and ``constant_data`` follow ArviZ's conventions. For a
     Gaussian approximation, ``posterior`` has 1,000 independent draws of it, at unlabelled nodes,
-    whose means differ from the probabilities of several classes (docs/theory.md, "Without draws").
-    Its numbers are in groups of their own, as those of a point, which has no draws.
+    whose means differ from the probabilities of several classes (docs/theory/average.md, "Without
+    draws"). Its numbers are in groups of their own, as those of a point, which has no draws.
     """
     require_extra("arviz")
     import xarray as xr

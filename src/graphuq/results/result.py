@@ -43,7 +43,7 @@ class Result:
         the probabilities that u is negative or positive, or with `Logistic` the mean of a label
         drawn given u. For more classes they are the probabilities that a class has the largest
         field. Averages over blocks, experts and unknown class shares change them, as
-        docs/theory.md says; diagnostics, draws and u are those of the posterior.
+        docs/theory/average.md says; diagnostics, draws and u are those of the posterior.
     mcse : numpy.ndarray, shape (N, K)
         Monte-Carlo standard errors of the probabilities.
     latent_mean, latent_std : numpy.ndarray, shape (N,) or (N, K)

@@ -55,8 +55,9 @@ def group_shares(
     Groups may differ in what they consist of, and the model may not see it: patches of a tissue are
     no groups to a graph of expression. ``unseen=1`` says so. Then each group has an unknown
     composition, and how much compositions differ is found from the probabilities themselves
-    (docs/theory.md, "Groups that the model does not see"). Features of a class must be alike in all
-    groups: do not use it for groups that were made from the features, such as clusters.
+    (docs/theory/answers.md, "Groups that the model does not see"). Features of a class must be
+    alike in all groups: do not use it for groups that were made from the features, such as
+    clusters.
 
     Parameters
     ----------

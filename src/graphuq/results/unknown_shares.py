@@ -7,9 +7,9 @@ With the shares s the class of node i has the probability
     p_ik ∝ q_ik s_k / t_k
 
 (Saerens, Latinne & Decaestecker 2002). The shares have a Dirichlet prior, and the unlabelled nodes
-are evidence about them, as far as the fit tells classes apart. See docs/theory.md, "Labels chosen
-class by class". Few labels of two classes weigh fields instead, which integrates the shares
-(`graphuq.inference.model_average.class_shares`).
+are evidence about them, as far as the fit tells classes apart. See docs/theory/class_shares.md,
+"Labels chosen class by class". Few labels of two classes weigh fields instead, which integrates the
+shares (`graphuq.inference.model_average.class_shares`).
 """
 
 from typing import TYPE_CHECKING

@@ -18,7 +18,7 @@ LAPLACIANS = ("symmetric", "unnormalized", "random-walk")
 
 @dataclass(frozen=True, eq=False)
 class Laplacian:
-    """A graph Laplacian, diagonal in an orthonormal basis Q (docs/theory.md, "The posterior").
+    """A graph Laplacian, diagonal in an orthonormal basis Q (docs/theory/posterior.md).
 
     ``"symmetric"``: ``I − D^{-1/2} W D^{-1/2}``, zero on isolated nodes.
     ``"unnormalized"``: ``D − W``.

@@ -34,7 +34,7 @@ class AnnotatorGibbs(Sampler):
       field integrated out: a sweep of `CollapsedGibbs` for the soft labels ``∏_a C_a[k, r_ja]``;
     - α_a and s_a from a grid given the true classes, with C_a integrated out, and C_a given them.
 
-    See docs/theory.md, "Several annotators".
+    See docs/theory/labels.md, "Several annotators".
 
     Parameters
     ----------

@@ -47,8 +47,8 @@ class SequentialIndependence(IndependenceSampler):
 
     The sampler is for two classes: for a probit, whose noise is sampled with the field, and for
     step likelihoods with no more labels than eigenpairs, or with a tail. With lookahead the weights
-    have no bound, but mostly light tails (docs/theory.md); acceptance and R-hat show where they
-    are heavy.
+    have no bound, but mostly light tails (docs/theory/sampling.md); acceptance and R-hat show where
+    they are heavy.
 
     Parameters
     ----------

@@ -49,7 +49,7 @@ class ReversibleJump(Sampler):
     form : {"auto", "marginal", "reduced", "plain"}, default "auto"
         ``"plain"`` draws z at every node, as the paper does, at a cost of N k. ``"reduced"``
         draws the sum that unlabelled nodes add to ``Qᵀz``, ``N(M g, M)`` with ``M = I −
-        Q_LᵀQ_L`` (docs/theory.md), at a cost of J k and k²; the distribution is the same.
+        Q_LᵀQ_L`` (docs/theory/learnt.md), at a cost of J k and k²; the distribution is the same.
         ``"marginal"`` draws z at the labelled nodes alone, and then its scale given its direction
         (Liu & Wu 1999). It costs J k and k³, and mixes best if few nodes have labels. The
         default is marginal if fewer than half of the nodes have labels, else reduced. It is

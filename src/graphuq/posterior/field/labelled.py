@@ -3,8 +3,8 @@ r"""Gaussian field at the labelled nodes in white coordinates, and elsewhere giv
 With ``d = s² − s̄²`` the prior covariance is ``G = Q diag(d) Qᵀ + s̄² I``, times `node_scale` on
 both sides, which the formulas below leave out. The likelihood depends on ``u_L`` only, so a chain
 needs no more than a square root of ``G_LL``. Given ``u_L``, all other values are Gaussian, with a
-variance that does not depend on ``u_L``. See docs/theory.md, "The chain has at most as many
-dimensions as there are labels" and "All other nodes in closed form".
+variance that does not depend on ``u_L``. See docs/theory/posterior.md, "The chain has at most as
+many dimensions as there are labels" and "All other nodes in closed form".
 
     u_L      = F x,  x white                             `LowRankField`, dimension min(J, ℓ)
              = s̄ x + V (√t − s̄)(Vᵀ x)                   `TailField`, dimension J

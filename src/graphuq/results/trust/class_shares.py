@@ -1,8 +1,8 @@
 """Check that the answer does not hang on class shares, of which the labels tell nothing.
 
 Numbers of labels that someone chose for each class are no evidence about class shares. With few
-labels of two classes an average takes the shares for unknown (docs/theory.md, "Labels chosen class
-by class"). Else unlabelled nodes tell them, as far as the fit tells classes apart
+labels of two classes an average takes the shares for unknown (docs/theory/class_shares.md, "Labels
+chosen class by class"). Else unlabelled nodes tell them, as far as the fit tells classes apart
 (`graphuq.results.unknown_shares`). Nodes that would change if one class were twice as common show
 what hangs on them.
 """
