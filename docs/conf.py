@@ -117,16 +117,18 @@ copybutton_prompt_is_regexp = True
 warnings.filterwarnings("ignore", "ArviZ is undergoing a major refactor", FutureWarning)
 
 
-TOCTREE = "\n```{{toctree}}\n:hidden:\n:glob:\n\n{}\n```\n"
-CONTENTS = {  # of pages whose text does without a list of all files below them
-    "measurements": TOCTREE.format("measurements/*\narchive/index"),
-    "theory": TOCTREE.format("theory/*"),
-    "archive/index": TOCTREE.format("*"),
+# Pages whose links are their tables of contents, in this order.
+LINKED = {
+    "measurements": r"(?:measurements|archive)/\w+",
+    "theory": r"theory/\w+",
+    "archive/index": r"\w+",
 }
-if html_extra_path:
-    CONTENTS["measurements"] += (
-        f'\n<a href="{HISTORY.name}">The history kept where this site was built</a>\n'
-    )
+
+
+def table_of_contents(docname, text):
+    """Return a hidden table of contents of the pages that a page links, each once."""
+    pages = re.findall(rf"\]\(({LINKED[docname]})\.md\)", text)
+    return "\n".join(["", "```{toctree}", ":hidden:", "", *dict.fromkeys(pages), "```", ""])
 
 
 def adapt_to_the_site(app, docname, source):
@@ -139,7 +141,11 @@ def adapt_to_the_site(app, docname, source):
     folder = "../" * docname.count("/") + "project/"
     text = ROOT_LINK.sub(lambda link: f"]({folder}{ROOT_PAGES[link[1]]}.md", text)
     text = text.replace("../examples/GALLERY_HEADER.rst", "gallery/index.rst")
-    source[0] = text + CONTENTS.get(docname, "")
+    if docname in LINKED:
+        text += table_of_contents(docname, text)
+    if docname == "measurements" and html_extra_path:
+        text += f'\n<a href="{HISTORY.name}">The history kept where this site was built</a>\n'
+    source[0] = text
 
 
 def keep_objects_out_of_the_sidebar(app, doctree):
