@@ -56,6 +56,14 @@ def test_examples_of_scenes_run():
     assert tried.failed == 0
 
 
+def test_the_page_for_programs_runs(tmp_path, monkeypatch):
+    pytest.importorskip("typer", reason="pip install graphuq[cli], to test its commands")
+    monkeypatch.chdir(tmp_path)
+    tried = doctest.testfile(str(ROOT / "docs" / "programs.md"), module_relative=False)
+    assert tried.attempted > 10
+    assert tried.failed == 0
+
+
 @pytest.mark.parametrize("name", ["labelling_page.md"])
 def test_examples_of_a_page_run(name):
     pytest.importorskip("uvicorn", reason="pip install graphuq[label], to test the page")

@@ -1,4 +1,9 @@
-"""Errors and warnings; every error names the argument, the value and the remedy."""
+"""Errors and warnings; every error names the argument, the value and the remedy.
+
+Each class has a code for programs, which stays if the class is renamed.
+"""
+
+from typing import ClassVar
 
 __all__ = [
     "DisconnectedGraphWarning",
@@ -40,10 +45,26 @@ class GraphuqError(ValueError):
     """Base of all errors that graphuq raises on purpose; a ``ValueError``.
 
     A message has at most `MAX_MESSAGE` characters, whatever value it quotes.
+
+    Attributes
+    ----------
+    code : str
+        Code of the class, for programs, such as "invalid-input".
+    argument : str or None
+        Name of the argument, as the user typed it, where the error is about one.
+    problem : str
+        What is wrong; the whole message, where the remedy is not apart.
+    remedy : str or None
+        What to do instead, where it is apart.
     """
 
+    code: ClassVar[str] = "graphuq-error"
+    argument: str | None = None
+    remedy: str | None = None
+
     def __init__(self, message: str = "") -> None:
-        super().__init__(shortened(str(message), MAX_MESSAGE))
+        self.problem = shortened(str(message), MAX_MESSAGE)
+        super().__init__(self.problem)
 
 
 class InvalidInput(GraphuqError):
@@ -58,6 +79,10 @@ class InvalidInput(GraphuqError):
     remedy : str
         What to do instead, in the imperative.
     """
+
+    code = "invalid-input"
+    argument: str
+    remedy: str
 
     def __init__(self, argument: str, problem: str, remedy: str) -> None:
         name = shortened(argument, MIN_PROBLEM)
@@ -74,9 +99,13 @@ class InvalidInput(GraphuqError):
 class IncompatibleParts(GraphuqError):
     """Two valid parts that do not work together."""
 
+    code = "incompatible-parts"
+
 
 class StorageError(GraphuqError):
     """File that cannot be read or written, or whose content is not as expected."""
+
+    code = "storage-error"
 
 
 class MissingPackage(GraphuqError, ImportError):
@@ -90,11 +119,14 @@ class MissingPackage(GraphuqError, ImportError):
         Extra of graphuq that installs it.
     """
 
+    code = "missing-package"
+
     def __init__(self, package: str, extra: str) -> None:
-        super().__init__(
-            f"the package {package} is not installed; run pip install 'graphuq[{extra}]'"
-        )
+        problem = f"the package {package} is not installed"
+        remedy = f"run pip install 'graphuq[{extra}]'"
+        super().__init__(f"{problem}; {remedy}")
         self.package, self.extra = package, extra
+        self.problem, self.remedy = problem, remedy
 
     def __reduce__(self) -> tuple[type["MissingPackage"], tuple[str, str]]:
         """Return the two parts from which another process rebuilds the error."""
@@ -102,43 +134,69 @@ class MissingPackage(GraphuqError, ImportError):
 
 
 class GraphuqWarning(UserWarning):
-    """Base of all warnings of graphuq."""
+    """Base of all warnings of graphuq.
+
+    Attributes
+    ----------
+    code : str
+        Code of the class, for programs, such as "not-converged".
+    """
+
+    code: ClassVar[str] = "graphuq-warning"
 
 
 class DisconnectedGraphWarning(GraphuqWarning):
     """Graph with several connected components, between which labels carry no information."""
 
+    code = "disconnected-graph"
+
 
 class GraphRepairWarning(GraphuqWarning):
     """Graph whose weights were usable only after a small change, which the message names."""
+
+    code = "graph-repair"
 
 
 class ImproperPriorWarning(GraphuqWarning):
     """Prior of infinite mass, under which the posterior may be improper."""
 
+    code = "improper-prior"
+
 
 class TruncationWarning(GraphuqWarning):
     """Series that needs more eigenvectors than were computed."""
+
+    code = "truncation"
 
 
 class NotConvergedWarning(GraphuqWarning):
     """Result that has not converged; the message says what to do."""
 
+    code = "not-converged"
+
 
 class MissingLabelWarning(GraphuqWarning):
     """Rows have a class whose name often means "no label": it is asked about, or left out."""
+
+    code = "missing-label"
 
 
 class UnlabelledScoreWarning(GraphuqWarning):
     """A score was asked for rows without labels, which it leaves out."""
 
+    code = "unlabelled-score"
+
 
 class FeatureScaleWarning(GraphuqWarning):
     """Features have such different scales that a few of them decide all distances."""
 
+    code = "feature-scale"
+
 
 class FarRowsWarning(GraphuqWarning):
     """New rows are so far from the graph that nothing is known about them."""
+
+    code = "far-rows"
 
 
 def require(condition: object, argument: str, problem: str, remedy: str) -> None:

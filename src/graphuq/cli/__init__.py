@@ -12,6 +12,7 @@ from graphuq.errors import MissingPackage
 from graphuq.utils.extras import require_extra
 
 if TYPE_CHECKING:
+    from graphuq.cli.facts import the_facts
     from graphuq.utils.files import atomic_write
     from graphuq.utils.html import embedded, write_page
     from graphuq.utils.output_folder import atomic_folder, output_folder
@@ -22,6 +23,7 @@ _MODULE_OF = {
     "atomic_write": "utils.files",
     "embedded": "utils.html",
     "output_folder": "utils.output_folder",
+    "the_facts": "cli.facts",
     "without_formulas": "utils.spreadsheets",
     "write_page": "utils.html",
 }
@@ -32,6 +34,7 @@ __all__ = [
     "embedded",
     "main",
     "output_folder",
+    "the_facts",
     "without_formulas",
     "write_page",
 ]

@@ -6,6 +6,7 @@ from typing import Any
 import typer
 from typer.core import TyperGroup
 
+from graphuq.cli.facts import with_json
 from graphuq.errors import InvalidInput
 
 GROUP = "graphuq.commands"
@@ -54,5 +55,5 @@ def _added() -> dict[str, Any]:
 def _command(point: Any) -> Any:
     """Return the command of an entry point, which names a function with typer's annotations."""
     alone = typer.Typer(**SETTINGS)
-    alone.command(point.name)(point.load())
+    alone.command(point.name)(with_json(point.load()))
     return typer.main.get_command(alone)

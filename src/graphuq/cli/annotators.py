@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from graphuq.cli.columns import refuse_given
+from graphuq.cli.facts import Facts
 from graphuq.errors import require
 
 if TYPE_CHECKING:
@@ -47,10 +48,10 @@ def joined(given: np.ndarray) -> np.ndarray:
     return np.array(["; ".join(label for label in row if label) for row in given.tolist()])
 
 
-def print_annotators(table: "pd.DataFrame") -> None:
-    """Print how often each annotator is right."""
-    for row in table.to_dict("records"):
-        print(
-            f"{row['annotator']}: {row['accuracy']:.0%} of {row['n_labels']} labels right "
-            f"(90 % interval {row['lower']:.0%} to {row['upper']:.0%})"
-        )
+def say_annotators(facts: Facts, table: "pd.DataFrame") -> None:
+    """Say how often each annotator is right."""
+    facts.each(
+        "{annotator}: {accuracy:.0%} of {n_labels} labels right "
+        "(90 % interval {lower:.0%} to {upper:.0%})",
+        annotators=table.to_dict("records"),
+    )

@@ -1,4 +1,7 @@
-"""Commands and their errors: each error is one line on stderr, with exit code 2, or 70."""
+"""Commands and their errors: each error is one line on stderr, with exit code 2, or 70.
+
+With ``--json`` it is also in the object on stdout, with its code.
+"""
 
 import contextlib
 import os
@@ -7,7 +10,7 @@ import signal
 import sys
 import traceback
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import FrameType
 
@@ -17,6 +20,7 @@ from graphuq.cli.added_commands import SETTINGS, Commands
 from graphuq.cli.classify import classify
 from graphuq.cli.datasets import datasets
 from graphuq.cli.demo import demo
+from graphuq.cli.facts import facts_of, the_facts, with_json
 from graphuq.cli.label import label
 from graphuq.cli.labelling_team import label_report, label_user
 from graphuq.cli.map import map_command
@@ -28,8 +32,18 @@ from graphuq.utils.compilation_cache import use_compilation_cache
 
 INTERRUPTED = "interrupted; repeat the command with --resume (classify, track) to continue"
 
+CODES = {
+    "usage": "the arguments cannot be parsed: an unknown option, or one that is missing",
+    "system": "the system refuses: a file, the disk or a port",
+    "no-memory": "there is not enough memory",
+    "interrupted": "a signal ended the command",
+    "fault": "a fault of graphuq, to be reported",
+}
+"""Codes of errors that are no `GraphuqError`."""
+
 UNEXPECTED = 70  # exit code of an error that is a fault of graphuq (EX_SOFTWARE of sysexits.h)
-NO_MEMORY = (  # how the loader of libraries, the system and JAX say so
+NO_MEMORY = "there is not enough memory"
+SIGNS_OF_NO_MEMORY = (  # how the loader of libraries, the system and JAX say so
     "failed to map segment",
     "Cannot allocate memory",
     "RESOURCE_EXHAUSTED",
@@ -65,6 +79,7 @@ def _print_version(asked: bool | None) -> None:
 
 @app.callback()
 def _options(
+    context: typer.Context,
     version: bool | None = typer.Option(
         None, "--version", callback=_print_version, is_eager=True, help="Show the version."
     ),
@@ -83,19 +98,24 @@ def _options(
     ),
 ) -> None:
     """Take the options that stand before a command."""
+    the_facts().command = context.invoked_subcommand
     for file in parts or []:
         import_parts(file)
 
 
-app.command()(demo)
-app.command()(classify)
-app.command()(regress)
-app.command()(predict)
-app.command()(label)
-app.command("label-user")(label_user)
-app.command("label-report")(label_report)
-app.command("map")(map_command)
-app.command()(datasets)
+COMMANDS: dict[str, Callable[..., None]] = {
+    "demo": demo,
+    "classify": classify,
+    "regress": regress,
+    "predict": predict,
+    "label": label,
+    "label-user": label_user,
+    "label-report": label_report,
+    "map": map_command,
+    "datasets": datasets,
+}
+for _name, _command in COMMANDS.items():
+    app.command(_name)(with_json(_command))
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -114,25 +134,48 @@ def run(arguments: list[str] | None = None) -> int:
     """Run the command line and return its exit code."""
     arguments = sys.argv[1:] if arguments is None else arguments
     debug = "--debug" in arguments[:3] or os.environ.get(DEBUG, "") not in ("", "0")
-    with warnings.catch_warnings():
+    with facts_of(arguments) as facts, warnings.catch_warnings():
         warnings.showwarning = _show_warning
-        try:
-            code = app(args=arguments, prog_name="graphuq", standalone_mode=False)
-        except KeyboardInterrupt:
+        code = _call(arguments, debug)
+        if facts.as_json and (code or facts.found):  # the help has no facts
+            facts.write(code)
+    return code
+
+
+def _call(arguments: list[str], debug: bool) -> int:
+    try:
+        code = app(args=arguments, prog_name="graphuq", standalone_mode=False)
+    except KeyboardInterrupt:
+        return _interrupted()
+    except GraphuqError as error:
+        about = {name: getattr(error, name) for name in ("argument", "problem", "remedy")}
+        return _fail(str(error), 2, error.code, **about)
+    except MemoryError as error:
+        return _fail(str(error) or NO_MEMORY, 2, "no-memory")
+    except OSError as error:
+        return _fail(str(error), 2, "system", argument=error.filename)
+    except Exception as error:
+        if hasattr(error, "format_message"):  # a usage error of the argument parser
+            argument = getattr(error, "option_name", None) or _name_of(error)
+            return _fail(error.format_message() or "see graphuq --help", 2, "usage",
+                         argument=argument)  # fmt: skip
+        if type(error).__name__ == "Abort":
             return _interrupted()
-        except (GraphuqError, OSError, MemoryError) as error:
-            return _fail(str(error) or "there is not enough memory", 2)
-        except Exception as error:
-            if hasattr(error, "format_message"):  # a usage error of the argument parser
-                return _fail(error.format_message() or "see graphuq --help", 2)
-            if type(error).__name__ == "Abort":
-                return _interrupted()
-            if any(sign in str(error) for sign in NO_MEMORY):
-                return _fail("there is not enough memory", 2)
-            return _fail_unexpectedly(error, debug)
+        if any(sign in str(error) for sign in SIGNS_OF_NO_MEMORY):
+            return _fail(NO_MEMORY, 2, "no-memory")
+        return _fail_unexpectedly(error, debug)
     if code == 130:  # some versions of the argument parser catch the interruption
         return _interrupted()
     return code if isinstance(code, int) else 0
+
+
+def _name_of(error: Exception) -> str | None:
+    """Return the parameter of a usage error as the user types it, or None."""
+    parameter = getattr(error, "param", None)
+    if parameter is None:
+        return None
+    is_option = parameter.param_type_name == "option"
+    return str(parameter.opts[0] if is_option else parameter.metavar or parameter.name)
 
 
 @contextlib.contextmanager
@@ -157,7 +200,8 @@ def _signals_interrupt() -> Iterator[None]:
 
 def _interrupted() -> int:
     """Report an interruption, and return 128 plus the number of its signal."""
-    return _fail(INTERRUPTED, 128 + int(_received.pop() if _received else signal.SIGINT))
+    number = int(_received.pop() if _received else signal.SIGINT)
+    return _fail(INTERRUPTED, 128 + number, "interrupted")
 
 
 def _fail_unexpectedly(error: Exception, debug: bool) -> int:
@@ -172,15 +216,18 @@ def _fail_unexpectedly(error: Exception, debug: bool) -> int:
         f"unexpected {type(error).__name__} in {where} ({what}); this is a fault of graphuq: "
         f"please report it with what graphuq --debug prints for the same command",
         UNEXPECTED,
+        "fault",
     )
 
 
-def _fail(message: str, code: int) -> int:
-    """Print an error as one line and return the exit code."""
+def _fail(message: str, exit_status: int, code: str, **about: str | None) -> int:
+    """Print an error as one line, keep it as a fact, and return the exit code."""
     line = shortened(f"graphuq: error: {_printable(message)}", MAX_LINE)
+    known = {"argument": None, "problem": message, "remedy": None, **about}
+    the_facts().say(error={"code": code, "message": message, **known})
     with contextlib.suppress(OSError):  # the terminal may be gone, as after SIGHUP
         print(line, file=sys.stderr)
-    return code
+    return exit_status
 
 
 def _printable(text: str) -> str:
@@ -189,8 +236,10 @@ def _printable(text: str) -> str:
 
 
 def _show_warning(message: Warning | str, *_: object, **__: object) -> None:
-    """Print a warning as one line, whose remedy is an option of the command line."""
+    """Print a warning as one line, whose remedy is an option of the command line; keep it."""
     text = _printable(str(message))
     for remedy, option in PYTHON_REMEDIES:
         text = re.sub(remedy, option, text)
+    code = getattr(message, "code", type(message).__name__)
+    the_facts().warnings.append({"code": code, "message": text})
     print(f"graphuq: warning: {text}", file=sys.stderr)

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from graphuq.cli import options as opt
+from graphuq.cli.facts import the_facts
 from graphuq.cli.generated import with_options
 from graphuq.errors import require
 from graphuq.utils.output_folder import output_folder
@@ -108,6 +109,7 @@ def classify(
     cell_options = {"neighbors_key": neighbors_key, "use_rep": use_rep}
     kind_of_edges = EdgeKind(symmetrize, groups)
     kind_of_edges.check(edges is not None or bool(lists))
+    facts = the_facts(quiet)
     with output_folder(output):
         criterion = given.get("criterion")
         options = classifier_options(given)
@@ -115,8 +117,7 @@ def classify(
         table, cells, options["graph"] = _read(
             file, edges, kind_of_edges, node_options, cell_options, options
         )
-        if table.line and not quiet:
-            print(table.line)
+        facts.read(table.line, table.settings)
         labelled = _given_labels(table, labels, missing_label, label_column, told)
         require(
             weight_column is None or not search,
@@ -141,7 +142,7 @@ def classify(
             ),
             annotators=annotators,
             resume=resume,
-            quiet=quiet,
+            facts=facts,
             file_format=file_format,
             write_more=_writer_of(cells, labelled, label_column, file.name),
         )

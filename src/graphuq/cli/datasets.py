@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from graphuq.cli.facts import the_facts
 from graphuq.errors import require
 from graphuq.utils.files import check_writable
 
@@ -62,13 +63,15 @@ def datasets(
     """
     from graphuq.cli.export import keep_classes, load, where, write
 
+    facts = the_facts()
     if name is None:
-        for known, description in NAMES.items():
-            print(f"{known:12} {description}")
-            print(f"{'':12} {where(known, folder)}")
-        print(
-            "\nFiles are read from --folder or $GRAPHUQ_DATA. Missing files are downloaded and "
-            "checked."
+        rows = [{"name": known, "description": words, "where": where(known, folder)}
+                for known, words in NAMES.items()]  # fmt: skip
+        facts.each(f"{{name:12}} {{description}}\n{'':12} {{where}}", datasets=rows)
+        facts.say(
+            "\n{note}",
+            note="Files are read from --folder or $GRAPHUQ_DATA. Missing files are downloaded and "
+            "checked.",
         )
         return
     require(name in NAMES, "NAME", f"{name!r} is unknown", f"use one of {', '.join(NAMES)}")
@@ -80,8 +83,14 @@ def datasets(
         data = keep_classes(
             data, None if classes is None else classes.split(","), n_each, random_state
         )
-    print(f"{data.name}: {data.features.shape[0]} rows, {data.features.shape[1]} features")
-    print(f"source: {data.source}; {where(name, folder)}")
+    n_rows, n_features = data.features.shape
+    facts.say(
+        "{name}: {n_rows} rows, {n_features} features",
+        name=data.name,
+        n_rows=n_rows,
+        n_features=n_features,
+    )
+    facts.say("source: {source}; {where}", source=data.source, where=where(name, folder))
     if csv is not None:
         write(data, label or [], csv, random_state)
-        print(f"written to {csv}")
+        facts.say("written to {files[0]}", files=[csv])

@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from graphuq.cli.facts import the_facts
 from graphuq.utils.output_folder import output_folder
 
 DIGITS, N_LABELLED = (4, 9), 5  # the two digits, and the labelled images of each
@@ -46,11 +47,13 @@ def demo(
         for name in np.unique(truth):
             chosen = rng.choice(np.flatnonzero(truth == name), N_LABELLED, replace=False)
             given[chosen] = name
-        if not quiet:
-            print(
-                f"{len(truth)} images of handwritten fours and nines, {2 * N_LABELLED} of them "
-                "labelled. Which is which, and which should a person check?\n"
-            )
+        facts = the_facts(quiet)
+        facts.say(
+            "{n_rows} images of handwritten fours and nines, {n_labelled} of them labelled. "
+            "Which is which, and which should a person check?\n",
+            n_rows=len(truth),
+            n_labelled=2 * N_LABELLED,
+        )
         table = Table(
             features=data.features,
             ids=np.arange(len(truth)).astype(str),
@@ -65,5 +68,5 @@ def demo(
             output,
             title="graphuq demo: handwritten fours and nines",
             image_shape=(8, 8),
-            quiet=quiet,
+            facts=facts,
         )

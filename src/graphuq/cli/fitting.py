@@ -14,12 +14,13 @@ from graphuq.classifier.answers import columns_of_fit
 from graphuq.classifier.classifier import GraphClassifier
 from graphuq.classifier.labels import warn_of_placeholder
 from graphuq.classifier.options import check_numbers, model_of
-from graphuq.cli.annotators import joined, print_annotators
+from graphuq.cli.annotators import joined, say_annotators
 from graphuq.cli.columns import refuse_given
+from graphuq.cli.facts import Facts
 from graphuq.cli.options import OF_PARTS, OF_SAMPLING
 from graphuq.cli.preprocessing import preprocess
 from graphuq.cli.searching import SEARCH_CHECKPOINT, proportions_of, select_by_evidence
-from graphuq.cli.summary import print_preview, print_summary, print_tuned
+from graphuq.cli.summary import preview, say_result, say_tuned
 from graphuq.cli.tables import Table
 from graphuq.errors import require
 from graphuq.evidence.criteria import CRITERIA
@@ -53,7 +54,7 @@ def fit_and_write(
     weights: np.ndarray | None = None,
     annotators: Sequence[str] = (),
     resume: bool = False,
-    quiet: bool = False,
+    facts: Facts,
     write_more: Callable[[GraphClassifier, Path], None] | None = None,
     file_format: str = "csv",
 ) -> GraphClassifier:
@@ -90,8 +91,8 @@ def fit_and_write(
         Names of annotators, whose labels are the columns of ``given``.
     resume : bool, default False
         Continue from the checkpoints in ``output`` instead of deleting them.
-    quiet : bool, default False
-        Print nothing.
+    facts : Facts
+        Receives what is found.
     write_more : callable, optional
         Writes further files, given the classifier and the folder that becomes ``output``.
     file_format : {"csv", "parquet"}, default "csv"
@@ -118,17 +119,19 @@ def fit_and_write(
     tried = None
     if search:
         classifier, tried = select_by_evidence(
-            classifier, search, criterion, features, codes, checkpoint=checkpoints[1], quiet=quiet
+            classifier, search, criterion, features, codes, checkpoint=checkpoints[1], facts=facts
         )
     inference = inference_from(classifier.inference)
     if isinstance(inference, MCMC):
-        shown = inference.is_auto and not quiet and not annotators
+        shown = inference.is_auto and not facts.quiet and not annotators
         classifier.inference = dataclasses.replace(
             inference,
-            on_first_result=(lambda first: print_preview(first, names, truth)) if shown else None,
+            on_first_result=(
+                (lambda first: facts.progress(preview(first, names, truth))) if shown else None
+            ),
             checkpoint=checkpoints[0],
         )
-    classifier.set_params(progress=not quiet).fit(features, codes, sample_weight=weights)
+    classifier.set_params(progress=not facts.quiet).fit(features, codes, sample_weight=weights)
     names_given = np.array([str(name) or None for name in given], dtype=object)
     classifier.classes_ = np.array(names)  # the fit saw codes: the order of names may differ
     result = with_classes(classifier.result_, names)
@@ -157,13 +160,14 @@ def fit_and_write(
         )
         if write_more is not None:
             write_more(classifier, folder)
+        written = sorted(path.name for path in folder.iterdir())
     delete_checkpoints(*checkpoints)
-    if not quiet:
-        print_summary(classifier.result_, names, truth, output, table.ids, predictions)
-        if isinstance(classifier, AnnotatorClassifier):
-            print_annotators(classifier.annotators_)
-        if shares is not None:
-            print_tuned(classifier.transduction_, names, table.truth, given)
+    say_result(facts, classifier.result_, names, truth, table.ids)
+    facts.wrote(*(output / name for name in written))
+    if isinstance(classifier, AnnotatorClassifier):
+        say_annotators(facts, classifier.annotators_)
+    if shares is not None:
+        say_tuned(facts, classifier.transduction_, names, table.truth, given)
     return classifier
 
 

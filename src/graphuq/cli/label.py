@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from graphuq.cli import options as opt
+from graphuq.cli.facts import Facts, the_facts
 from graphuq.cli.generated import Options, with_options
 from graphuq.errors import require
 from graphuq.utils.files import check_writable
@@ -246,8 +247,9 @@ def label(
         require(features is None, "--embed", "given beside --features", "give one of the two")
         require(encoder is None, "--embed", "given beside --encode", "give one of the two")
         source = dataclasses.replace(source, features=None, words=f"Features: {embed}.")
-    if not quiet:
-        print(*filter(None, (source.line, source.words)), sep="\n")
+    facts = the_facts(quiet)
+    facts.say("{read}" if source.line else "", read=source.line)
+    facts.say("{features}" if source.words else "", features=source.words)
     shown = file if file is not None else images
     assert shown is not None  # required by read_source
     page = _open(
@@ -269,7 +271,7 @@ def label(
         progress=embed is not None and not quiet,
         hosting=hosting,
     )
-    _serve(page, output, layouts, quiet)
+    _serve(page, output, layouts, facts)
 
 
 def _hosting(
@@ -328,16 +330,16 @@ def _refuse(is_given: bool, what: str, beside: str) -> None:
     require(not is_given, what, f"given beside {beside}", "leave them out")
 
 
-def _serve(page: "LabellingPage", output: Path, layouts: list[Any], quiet: bool) -> None:
+def _serve(page: "LabellingPage", output: Path, layouts: list[Any], facts: Facts) -> None:
     """Wait for Ctrl+C, then write the tables."""
     from graphuq.utils.csv_files import write_csv
 
     place = f"of a proxy to {page.origin}" if page.is_hosted else "of this machine only"
-    print(f"{page.address}\n({place}; Ctrl+C ends it, and no label is lost)")
+    facts.progress(f"{page.address}\n({place}; Ctrl+C ends it, and no label is lost)", always=True)
     try:
         page.wait()
     except KeyboardInterrupt:
-        print()
+        facts.progress("", always=True)
     finally:
         page.close()
     predictions, items = page.predictions(), page.session.items
@@ -348,7 +350,11 @@ def _serve(page: "LabellingPage", output: Path, layouts: list[Any], quiet: bool)
             write_csv(table, folder / name)
         for layout in layouts:
             page.export(layout.name, folder / layout.file)
-    if not quiet:
-        print(f"{len(labels)} of {len(predictions)} items are labelled")
-        for name in (LABELS_FILE, *tables, *(layout.file for layout in layouts)):
-            print(f"  {output / name}")
+    facts.say(
+        "{n_labelled} of {n_items} items are labelled",
+        n_labelled=len(labels),
+        n_items=len(predictions),
+        address=page.address,
+    )
+    names = (LABELS_FILE, *tables, *(layout.file for layout in layouts))
+    facts.wrote(*(output / name for name in names))

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from graphuq.cli.facts import the_facts
 from graphuq.errors import InvalidInput
 
 LABELS_FILE = "labels.jsonl"
@@ -32,10 +33,10 @@ def label_user(
 
     if remove:
         remove_user(file, name)
-        print(f"'{file}' has no {name} now")
+        the_facts().say("'{file}' has no {user} now", file=file, user=name, removed=True)
         return
     set_password(file, name, _password(name))
-    print(f"'{file}' has a password of {name}")
+    the_facts().say("'{file}' has a password of {user}", file=file, user=name, removed=False)
 
 
 def _password(name: str) -> str:
@@ -76,10 +77,12 @@ def label_report(
     require_extra("label")
     path = folder / LABELS_FILE if folder.is_dir() else folder
     campaign = read_campaign(path)
-    print("\n".join(campaign_lines(campaign)))
+    facts = the_facts()
+    shown = {"lines": "\n".join(campaign_lines(campaign))}
+    facts.say("{lines}", campaign=campaign, shown=shown)
     if output is not None:
         from graphuq.labelling.campaign_page import campaign_page
 
         with atomic_write(output) as temporary:
             temporary.write_text(campaign_page(campaign, path.parent.name), encoding="utf-8")
-        print(f"  {output}")
+        facts.wrote(output)

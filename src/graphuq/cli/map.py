@@ -6,6 +6,7 @@ from typing import Annotated, Any
 import typer
 
 from graphuq.cli import options as opt
+from graphuq.cli.facts import the_facts
 from graphuq.cli.generated import Options, with_options
 from graphuq.errors import require
 from graphuq.utils.extras import require_extra
@@ -78,6 +79,7 @@ def map_command(
     require_extra("raster")
     require_extra("report")
     from graphuq.cli.unread import require_unread
+    from graphuq.cli.verdict import say_verdict
     from graphuq.external.raster import fit_scene, read_labels, read_scene
     from graphuq.external.raster.maps import FILES, maps_into, next_table, settings_of
     from graphuq.report.scene import write_scene_report
@@ -108,11 +110,28 @@ def map_command(
                 next_table=next_table(fitted, mapped.next_places),
                 settings=settings_of(fitted),
             )
-    if not quiet:
-        places = fitted.trust.checks["places"].sentence
-        print(f"{fitted.trust.headline}\n{places}\n{len(fitted.labels.classes)} labelled pixels of "
-              f"{len(fitted.classes)} classes, {len(fitted.places)} nodes")  # fmt: skip
-        total = int(mapped.counts.sum())
-        for name, count, mean in zip(fitted.classes, mapped.counts, mapped.means, strict=True):
-            print(f"  {name}: {100 * count / total:.1f} % of the pixels, probability {mean:.2f}")
-        print(f"{total:,} pixels → {output}")
+    facts = the_facts(quiet)
+    say_verdict(facts, fitted.trust)
+    places = fitted.trust.checks["places"]
+    facts.say("{places}" if places.ok else "", places=places.sentence)
+    facts.say(
+        "{n_labelled} labelled pixels of {n_classes} classes, {n_nodes} nodes",
+        n_labelled=len(fitted.labels.classes),
+        n_classes=len(fitted.classes),
+        n_nodes=len(fitted.places),
+    )
+    n_pixels = int(mapped.counts.sum())
+    rows = [
+        {"class": name, "share": count / n_pixels, "mean_probability": mean}
+        for name, count, mean in zip(fitted.classes, mapped.counts, mapped.means, strict=True)
+    ]
+    facts.each(
+        "  {class}: {share:.1%} of the pixels, probability {mean_probability:.2f}", classes=rows
+    )
+    facts.say(
+        "{n_pixels:,} pixels → {output}",
+        n_pixels=n_pixels,
+        output=output,
+        files=[output / name for name in (*FILES, REPORT)],
+        settings=settings_of(fitted),
+    )

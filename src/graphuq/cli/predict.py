@@ -6,6 +6,7 @@ from typing import Annotated, Any
 import typer
 
 from graphuq.cli import options as opt
+from graphuq.cli.facts import the_facts
 from graphuq.errors import require
 from graphuq.utils.files import check_writable
 
@@ -70,7 +71,8 @@ def predict(
         encoder=encoder,
         options=read_options(read),
     )
-    print(table.line)
+    facts = the_facts()
+    facts.read(table.line, table.settings)
     features = table.features
     if preprocessing is not None:
         features = preprocessing(features)
@@ -85,4 +87,4 @@ def predict(
     else:
         predictions = estimator.predict_table(features, table.ids)
     write_table(predictions, output)
-    print(f"{len(predictions)} rows → {output}")
+    facts.say("{n_rows} rows → {files[0]}", n_rows=len(predictions), files=[output])

@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from graphuq.cli import options as opt
+from graphuq.cli.facts import Facts, the_facts
 from graphuq.cli.generated import with_options
 from graphuq.utils.output_folder import atomic_folder, output_folder
 
@@ -80,6 +81,7 @@ def regress(
     check_format(file_format)
     require_unread({"FILE": file}, output, *OF_FIT)
     parts = opt.OF_REGRESSION.names
+    facts = the_facts(quiet)
     with output_folder(output):
         encoder = encoder_from(encode, impute, kind, missing_value, scaling)
         table = read_table(
@@ -92,8 +94,7 @@ def regress(
             encoder=encoder,
             options=read_options(read),
         )
-        if not quiet:
-            print(table.line)
+        facts.read(table.line, table.settings)
         assert table.labels is not None  # the column was named
         remedy = "leave the cell empty, or add --missing-label TEXT"
         decimal = table.settings.get("decimal")
@@ -126,20 +127,30 @@ def regress(
                 ids=table.ids,
                 truth=truth,
             )
-        if not quiet:
-            _print_summary(regressor, truth, target_column, output, file_format)
+        _say_result(facts, regressor, truth, target_column)
+        names = (f"predictions.{file_format}", "posterior.nc", "report.html")
+        facts.wrote(*(output / name for name in names))
 
 
-def _print_summary(regressor: Any, truth: Any, target: str, output: Path, file_format: str) -> None:
-    """Print what was learnt, how far to rely on it, and the paths of the files."""
+def _say_result(facts: Facts, regressor: Any, truth: Any, target: str) -> None:
+    """Say what was learnt, and how far to rely on it."""
     from graphuq.classifier.regressor.trust import trust_of
+    from graphuq.cli.verdict import say_verdict
 
-    n_given, n_rows = len(regressor.regression_.values), len(regressor.transduction_)
-    print(f"{target}: {n_given} of {n_rows} rows have a number")
-    print(
-        f"noise {regressor.noise_std_:.4g}, field {regressor.field_std_:.4g} (standard deviations)"
+    facts.say(
+        "{target}: {n_given} of {n_rows} rows have a number",
+        target=target,
+        n_given=len(regressor.regression_.values),
+        n_rows=len(regressor.transduction_),
     )
-    print(f"prior {regressor.prior_}, log evidence {regressor.log_evidence_:.2f}")
-    print(trust_of(regressor, truth))
-    for name in (f"predictions.{file_format}", "posterior.nc", "report.html"):
-        print(f"  {output / name}")
+    facts.say(
+        "noise {noise_std:.4g}, field {field_std:.4g} (standard deviations)",
+        noise_std=regressor.noise_std_,
+        field_std=regressor.field_std_,
+    )
+    facts.say(
+        "prior {prior}, log evidence {log_evidence:.2f}",
+        prior=regressor.prior_,
+        log_evidence=regressor.log_evidence_,
+    )
+    say_verdict(facts, trust_of(regressor, truth))

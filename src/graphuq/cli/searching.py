@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from graphuq.classifier.classifier import GraphClassifier
+from graphuq.cli.facts import Facts
 from graphuq.errors import InvalidInput, require
 from graphuq.graphs.inputs import Features
 
@@ -81,7 +82,7 @@ def select_by_evidence(
     codes: np.ndarray,
     *,
     checkpoint: Path,
-    quiet: bool,
+    facts: Facts,
 ) -> tuple[GraphClassifier, pd.DataFrame]:
     """Return the classifier with the largest evidence, not yet fitted, and all values tried."""
     from graphuq.classifier.search import EvidenceSearch
@@ -92,12 +93,17 @@ def select_by_evidence(
         criterion=criterion,
         refit=False,
         random_state=classifier.random_state,
-        progress=not quiet,
+        progress=not facts.quiet,
         checkpoint=checkpoint,
     ).fit(features, codes)
-    if not quiet:
-        words = ", ".join(f"{name} {_shown(v)}" for name, v in search.best_params_.items())
-        print(f"Largest {_name(criterion)}: {search.best_score_:.4g} at {words}")
+    words = ", ".join(f"{name} {_shown(v)}" for name, v in search.best_params_.items())
+    best = {"criterion": _name(criterion), "score": search.best_score_,
+            "parameters": dict(search.best_params_)}  # fmt: skip
+    facts.say(
+        "Largest {search[criterion]}: {search[score]:.4g} at {words}",
+        search=best,
+        shown={"words": words},
+    )
     table = pd.DataFrame(search.results_).sort_values("objective", ascending=False)
     return search.best_estimator_, table
 

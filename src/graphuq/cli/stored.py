@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from graphuq.cli.facts import the_facts
 from graphuq.errors import InvalidInput, require
 
 USED = (
@@ -35,13 +36,14 @@ def classify_in_store(command: Callable[..., None], given: Mapping[str, Any]) ->
         If an option has no meaning here, or the input cannot be used.
     """
     from graphuq.classifier.classifier import GraphClassifier
-    from graphuq.classifier.stored.output import summary_of_store
+    from graphuq.classifier.stored.output import record_of_store, summary_of_store
     from graphuq.cli.columns import label_options
     from graphuq.cli.fitting import model_of_parts
     from graphuq.cli.label_files import read_labels_of_rows
     from graphuq.engine.cluster import dask_client
     from graphuq.engine.settings import Store
 
+    facts = the_facts(given["quiet"])
     _refuse_others(command, given)
     file, label_column = given["file"], given["label_column"]
     told = label_options(given["read_labels"], given["labels"])
@@ -60,19 +62,22 @@ def classify_in_store(command: Callable[..., None], given: Mapping[str, Any]) ->
             missing_label=missing[0],
             progress=not given["quiet"],
         )
-        if not given["quiet"]:
+        if not facts.quiet:
             if client is not None and client.dashboard_link:
-                print(f"Dask's dashboard: {client.dashboard_link}")
-            print(f"It needs {classifier.estimate(file, label_column)}.")
+                facts.progress(f"Dask's dashboard: {client.dashboard_link}")
+            facts.progress(f"It needs {classifier.estimate(file, label_column)}.")
         classifier.fit(file, labels)
         files = classifier.to_parquet(given["output"])
-        if not given["quiet"]:
-            print(summary_of_store(classifier))
-            if given["truth_column"]:
-                columns = [*([label_column] if label_column else []), *special]
-                accuracy = _accuracy(file, given["truth_column"], columns, files)
-                print(f"Accuracy: {accuracy:.4f}.")
-            print(f"{len(files)} files are in {given['output']}.")
+        if facts.quiet and not facts.as_json:
+            return
+        summary, record = summary_of_store(classifier), record_of_store(classifier)
+        facts.say("{summary}", **record, shown={"summary": summary})
+        if given["truth_column"]:
+            columns = [*([label_column] if label_column else []), *special]
+            accuracy = _accuracy(file, given["truth_column"], columns, files)
+            facts.say("Accuracy: {accuracy:.4f}.", accuracy=accuracy)
+        shown = {"n": str(len(files))}
+        facts.say("{n} files are in {output}.", output=given["output"], files=files, shown=shown)
 
 
 def require_store(file: Path, workers: int | None, scheduler: str | None) -> None:

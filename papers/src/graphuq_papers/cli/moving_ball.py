@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from graphuq.cli import atomic_folder, output_folder
+from graphuq.cli import atomic_folder, output_folder, the_facts
 
 
 def moving_ball(
@@ -24,4 +24,11 @@ def moving_ball(
     with output_folder(folder), atomic_folder(folder) as writing:
         frames.save(writing)
     n_frames, height, width = frames.labels.shape
-    print(f"{n_frames} frames of {height} × {width} pixels written to {folder}")
+    the_facts().say(
+        "{n_frames} frames of {height} × {width} pixels written to {folder}",
+        n_frames=n_frames,
+        height=height,
+        width=width,
+        folder=folder,
+        files=[folder / f"{name}.png" for name in frames.names],
+    )

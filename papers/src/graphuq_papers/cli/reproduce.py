@@ -2,18 +2,18 @@
 
 import time
 from contextlib import nullcontext
-from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from graphuq.cli import atomic_folder, output_folder
+from graphuq.cli import atomic_folder, output_folder, the_facts
 from graphuq.errors import InvalidInput
 from graphuq_papers.checks import require
 
 if TYPE_CHECKING:
-    from graphuq_papers.base import Experiment
+    from graphuq.cli.facts import Facts
+    from graphuq_papers.base import Done, Experiment
 
 
 def reproduce(
@@ -62,7 +62,7 @@ def reproduce(
     """
     from graphuq_papers.base import Context, Done, write_outcome, write_summary
     from graphuq_papers.catalogue import PAPERS
-    from graphuq_papers.claims import claims_text
+    from graphuq_papers.claims import Judged, claims_text
 
     known = ", ".join(PAPERS)
     require(paper is None or paper in PAPERS, "PAPER", f"{paper!r} is unknown", f"use {known}")
@@ -71,9 +71,10 @@ def reproduce(
         "PAPER", "not given", f"name {known}, or use --all",
     )  # fmt: skip
     chosen = _chosen(paper, list(names or []), everything or show_list)
+    facts = the_facts()
     if show_list:
-        for _, experiment in chosen:
-            print(f"{experiment.name:10} {experiment.title}")
+        rows = [{"paper": of, "name": one.name, "title": one.title} for of, one in chosen]
+        facts.each("{name:10} {title}", experiments=rows)
         return
     context = Context(quick=quick, folder=folder, seed=random_state)
     root = output or (Path("out") if paper is None else Path("out") / paper)
@@ -87,17 +88,38 @@ def reproduce(
                 found.append(Done(of, experiment, outcome, time.perf_counter() - began))
                 with atomic_folder(results) as writing:
                     paths = write_outcome(outcome, writing, experiment.name)
-            print(f"{of} {experiment.name} ({found[-1].seconds:.0f} s): {outcome.text}")
-            for path in paths:
-                print(f"  {results / path.name}")
+            _say_outcome(facts, found[-1], [results / path.name for path in paths])
             if everything:  # after each one, so that an interruption keeps the finished results
                 write_summary(title, found, root / "index.html", quick)
         if everything:
-            print(f"  {root / 'index.html'}")
-    print("\nWhat the paper claims, and what was found:")
-    for of in dict.fromkeys(done.paper for done in found):
-        judged = (d.experiment.judge(d.outcome) for d in found if d.paper == of)
-        print(f"\n{of.capitalize()}\n\n{claims_text(chain.from_iterable(judged))}")
+            facts.wrote(root / "index.html")
+    facts.say("\nWhat the paper claims, and what was found:")
+    judged: dict[str, list[Judged]] = {done.paper: [] for done in found}
+    for done in found:
+        judged[done.paper] += done.experiment.judge(done.outcome)
+    for of, some in judged.items():
+        claims = [
+            {"of": one.label, "claim": one.claim.sentence, **one.finding._asdict()} for one in some
+        ]
+        facts.say(
+            "\n{title}\n\n{claims}",
+            **{f"claims_of_{of}": claims},
+            shown={"title": of.capitalize(), "claims": claims_text(some)},
+        )
+
+
+def _say_outcome(facts: "Facts", done: "Done", files: list[Path]) -> None:
+    """Say what an experiment found, and its files."""
+    one = {
+        "paper": done.paper,
+        "name": done.experiment.name,
+        "seconds": done.seconds,
+        "text": done.outcome.text,
+        "files": files,
+    }
+    line = "{paper} {name} ({seconds:.0f} s): {text}".format_map(one)
+    shown = {"lines": "\n".join([line, *(f"  {path}" for path in files)])}
+    facts.say("{lines}", experiments=[*facts.found.get("experiments", []), one], shown=shown)
 
 
 def _chosen(

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from graphuq.cli import atomic_folder, output_folder
+from graphuq.cli import atomic_folder, output_folder, the_facts
 
 CHECKPOINT = ".track.npz"
 
@@ -124,9 +124,10 @@ def track(
                 axes[0].figure.savefig(writing / f"overview_{kind}.png", dpi=130)
             without_formulas(table).to_csv(writing / "frames.csv", index=False, float_format="%.6g")
             result.save(writing / "posterior.nc")
+            written = sorted(path.name for path in writing.iterdir())
         checkpoint.unlink(missing_ok=True)
-        if not quiet:
-            print(table.to_string(index=False, float_format=lambda x: f"{x:.3g}"))
-            print(result.diagnostics.verdict)
-            print(f"  {output / 'overview_probability.png'}")
-            print(f"  {output / 'frames.csv'}")
+        facts = the_facts(quiet)
+        shown = {"table": table.to_string(index=False, float_format=lambda x: f"{x:.3g}")}
+        facts.say("{table}", frames=rows, shown=shown)
+        facts.say("{convergence}", convergence=result.diagnostics.verdict)
+        facts.wrote(*(output / name for name in written))

@@ -64,6 +64,18 @@ def summary_of_store(classifier: Any) -> Summary:
     return Summary("\n".join(lines))
 
 
+def record_of_store(classifier: Any) -> dict[str, Any]:
+    """Return the facts of `summary_of_store`, and the settings, as plain data."""
+    fit: StoredFit = classifier._stored
+    return {
+        "n_rows": fit.stages.table.n_rows,
+        "n_labelled": fit.posterior.record["n_labelled"],
+        "recall": classifier.recall_,
+        "n_components": classifier.n_components_,
+        **_described(fit),
+    }
+
+
 def _described(fit: StoredFit) -> dict[str, Any]:
     posterior = fit.posterior.record
     assert fit.counted is not None
