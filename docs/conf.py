@@ -27,6 +27,7 @@ extensions = [
     "sphinx_copybutton",
     "sphinx_gallery.gen_gallery",
     "command_reference",
+    "llms",
 ]
 exclude_patterns = [
     "_ext",

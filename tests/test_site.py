@@ -100,6 +100,39 @@ def test_the_reference_of_commands_has_every_option(monkeypatch):
     )
 
 
+def test_llms_txt_has_every_page_once_and_its_links_lead_somewhere(monkeypatch, tmp_path):
+    pytest.importorskip("sphinx", reason="pip install graphuq[docs], to test the site")
+    pytest.importorskip("typer")
+    monkeypatch.syspath_prepend(str(DOCS / "_ext"))
+    text = importlib.import_module("llms").llms_text()
+    links = re.findall(r"^- \[(.+)\]\((.+)\.html\)(?:: (.+))?$", text, re.M)
+    assert len(links) == text.count("](") > 35
+    pages = [page for _, page, _ in links]
+    assert len(set(pages)) == len(pages)
+    for page in pages:
+        sources = [DOCS / f"{page}.md", DOCS / f"{page}.rst"]
+        assert page == "gallery/index" or any(source.exists() for source in sources), page
+    assert {path.stem for path in DOCS.glob("*.md")} <= set(pages)
+    assert sum(bool(sentence) for _, _, sentence in links) >= len(links) - 2
+    assert all(sentence[0].isalnum() or sentence[0] == "`" for *_, sentence in links if sentence)
+    assert ">>> classifier = gq.GraphClassifier().fit(digits.data, y)" in text
+    for command in ("classify", "label", "map", "regress"):
+        assert f"- `graphuq {command} --json`: " in text
+
+
+@pytest.mark.slow  # builds a site of one page
+def test_the_site_has_llms_txt_and_a_link_that_leads_nowhere_fails_it(tmp_path):
+    pytest.importorskip("sphinx", reason="pip install graphuq[docs], to build the site")
+    (tmp_path / "conf.py").write_text(
+        f"import sys\nsys.path.insert(0, {str(DOCS / '_ext')!r})\nextensions = ['llms']\n"
+    )
+    (tmp_path / "index.rst").write_text("Title\n=====\n\nText.\n")
+    command = [sys.executable, "-m", "sphinx", tmp_path, tmp_path / "out"]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert "llms.txt: there is no page start.html" in done.stderr
+    assert (tmp_path / "out" / "llms.txt").read_text(encoding="utf-8").startswith("# graphuq\n")
+
+
 def test_versions_agree():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     newest = re.search(r"^## (\S+)", (ROOT / "CHANGELOG.md").read_text("utf-8"), re.M)[1]
