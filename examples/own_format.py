@@ -1,5 +1,6 @@
 """A format of your own: tables of JSON, one object a line."""
 
+import json
 import tempfile
 from pathlib import Path
 
@@ -16,9 +17,11 @@ class JsonLines(gq.results.TableFormat):
 
     def read(self, path, text_columns=()):
         """Return the table of a file."""
-        types = dict.fromkeys(text_columns, str)
-        frame = pd.read_json(path, lines=True, dtype={**types} or True, convert_dates=False)
-        return frame.fillna(dict.fromkeys(text_columns, ""))
+        rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+        frame = pd.DataFrame(rows)
+        for name in set(text_columns) & set(frame):
+            frame[name] = ["" if row.get(name) is None else str(row[name]) for row in rows]
+        return frame
 
     def write(self, table, path):
         """Write a table to a new file."""

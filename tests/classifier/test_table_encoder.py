@@ -245,6 +245,17 @@ def test_numbers_in_disguise_are_numbers(name):
     np.testing.assert_array_equal(again.transform(table.iloc[7:8]), features[7:8])
 
 
+@pytest.mark.filterwarnings("ignore::graphuq.errors.GraphuqWarning")
+@pytest.mark.parametrize("name", WRITTEN)
+def test_columns_of_the_string_type_of_pandas_are_read_as_others(name):
+    """Pandas 3 makes this type of every column of texts."""
+    texts = np.array(WRITTEN[name](RNG.normal(5, 2, 60).round(2)), dtype=object)
+    plain = pd.DataFrame({name: pd.Series(texts, dtype=object)})
+    features = gq.TableEncoder(impute=True).fit_transform(plain)
+    found = gq.TableEncoder(impute=True).fit_transform(plain.astype("string"))
+    np.testing.assert_array_equal(found, features)
+
+
 def _tree(encoder):
     import xarray as xr
 

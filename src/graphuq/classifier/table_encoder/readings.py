@@ -50,7 +50,12 @@ class Reading:
         if isinstance(self.format, DateFormat):
             return days_of(filled) if filled.dtype.kind == "M" else self.format(filled)
         assert isinstance(self.format, NumberFormat)
-        if filled.dtype.kind in "biuf" or not isinstance(filled.dtype, np.dtype):
+        import pandas as pd
+
+        of_texts = isinstance(
+            filled.dtype, np.dtype | pd.StringDtype
+        )  # the latter from pandas 3 on
+        if filled.dtype.kind in "biuf" or not of_texts:
             return to_numbers(filled).to_numpy(dtype=np.float64, na_value=np.nan, copy=True)
         if self.format == NumberFormat() and (plain := to_numbers(filled)).notna().all():
             return plain.to_numpy(dtype=np.float64, copy=True)
