@@ -22,7 +22,7 @@ NAMES = np.array(["left", "right"])
 
 
 def test_first_items_are_central_and_different(moons):
-    similarity = Similarity(gq.graphs.knn_graph(moons.features))
+    similarity = Similarity.of_graph(gq.graphs.knn_graph(moons.features))
     rows = similarity.central_rows(6)
     assert len(set(rows.tolist())) == 6
     assert set(moons.classes[rows[:2]].tolist()) == {0, 1}  # both moons at once
@@ -63,7 +63,7 @@ def test_items_are_chosen_while_the_graph_of_many_is_built(monkeypatch):
 
 def test_reduction_of_variance_is_that_of_the_formula(moons):
     """The first pick has the largest ``Σ_i C_ij² / (C_jj + γ²)``, and so has the second."""
-    similarity = Similarity(gq.graphs.knn_graph(moons.features))
+    similarity = Similarity.of_graph(gq.graphs.knn_graph(moons.features))
     covariance = similarity._rows @ similarity._rows.T
     picks = []
     for _ in range(3):

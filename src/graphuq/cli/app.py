@@ -20,12 +20,14 @@ from graphuq.cli.added_commands import SETTINGS, Commands
 from graphuq.cli.classify import classify
 from graphuq.cli.datasets import datasets
 from graphuq.cli.demo import demo
+from graphuq.cli.explain import explain
 from graphuq.cli.facts import facts_of, the_facts, with_json
 from graphuq.cli.label import label
 from graphuq.cli.labelling_team import label_report, label_user
 from graphuq.cli.map import map_command
 from graphuq.cli.own_parts import import_parts
 from graphuq.cli.predict import predict
+from graphuq.cli.query import query
 from graphuq.cli.regress import regress
 from graphuq.errors import GraphuqError, shortened
 from graphuq.utils.compilation_cache import use_compilation_cache
@@ -108,6 +110,8 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "classify": classify,
     "regress": regress,
     "predict": predict,
+    "query": query,
+    "explain": explain,
     "label": label,
     "label-user": label_user,
     "label-report": label_report,

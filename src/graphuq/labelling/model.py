@@ -104,7 +104,7 @@ class Model:
         rows = np.sort(np.random.default_rng(0).choice(X.shape[0], N_SAMPLED, replace=False))
         part = X[rows] if isinstance(X, np.ndarray) else X.tocsr()[rows]
         graph, _ = with_notes(lambda: self._graph_of(part))
-        similarity, _ = with_notes(lambda: Similarity(graph))
+        similarity, _ = with_notes(lambda: Similarity.of_graph(graph))
         return rows[similarity.central_rows(QUEUE)]
 
     def _graph_of(self, X: Any) -> Graph:
@@ -117,7 +117,7 @@ class Model:
         graph, self._graph_notes = with_notes(lambda: self._graph_of(self._X))
         s.set_params(graph=graph, n_neighbors="auto", weights="auto", metric=None)
         self.n_items = graph.n_nodes
-        self.similarity, _ = with_notes(lambda: Similarity(graph))
+        self.similarity, _ = with_notes(lambda: Similarity.of_graph(graph))
 
     @property
     def settings(self) -> GraphClassifier:

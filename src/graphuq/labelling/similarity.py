@@ -8,7 +8,7 @@ from jaxtyping import Float, Int
 
 from graphuq.graphs import Graph
 from graphuq.priors import Matern
-from graphuq.spectrum import laplacian_spectrum
+from graphuq.spectrum import Spectrum, laplacian_spectrum
 
 MAX_EIGENPAIRS = 60  # similarity needs the coarse structure of the graph only
 NOISE_VARIANCE = 0.1  # of a label, where fields have variance 1
@@ -20,19 +20,23 @@ class Similarity:
 
     Parameters
     ----------
-    graph : Graph
-        Graph on the N items.
+    spectrum : Spectrum
+        Eigenpairs of a graph on the N items, of which the first few matter.
     """
 
-    def __init__(self, graph: Graph) -> None:
-        n_pairs = min(MAX_EIGENPAIRS, graph.n_nodes)
-        spectrum = laplacian_spectrum(graph, n_eigenpairs=n_pairs)
+    def __init__(self, spectrum: Spectrum) -> None:
         prior = PRIOR.bind(spectrum)
         self._spectrum, self._lock = spectrum, threading.Lock()
         self._places: Float[np.ndarray, "N 2"] | None = None
         rows = np.asarray(spectrum.basis) * spectrum.node_scale[:, None]
         self._rows: Float[np.ndarray, "N L"] = rows * prior.spectral_std(spectrum).modes
         self._std = np.sqrt((self._rows**2).sum(axis=1))
+
+    @classmethod
+    def of_graph(cls, graph: Graph) -> "Similarity":
+        """Return the similarity on a graph, from its first eigenpairs."""
+        n_pairs = min(MAX_EIGENPAIRS, graph.n_nodes)
+        return cls(laplacian_spectrum(graph, n_eigenpairs=n_pairs))
 
     def central_rows(self, n: int, labelled: Any = (), without: Any = ()) -> Int[np.ndarray, " n"]:
         """Return items that tell most about all others, one after the other.
