@@ -109,7 +109,7 @@ def load(case):
     elif name == "components":
         (graph, classes), n_labels = components(rng), 120
     else:
-        graph = sp.block_diag([np.ones((3, 3)) - np.eye(3)] * 1000).tocsr()
+        graph = sp.block_diag([sp.csr_array(np.ones((3, 3)) - np.eye(3))] * 1000).tocsr()
         classes, n_labels = np.arange(3000) // 3 % 3, 120
     y = np.full(len(classes), -1)
     n_classes = classes.max() + 1

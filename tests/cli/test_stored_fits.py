@@ -82,8 +82,8 @@ def test_without_predictions_rows_have_numbers(fit, said, tmp_path):
     alone.write_bytes((fit / "posterior.nc").read_bytes())
     named = said("query", fit / "posterior.nc", "--n", "3")[1]["next"]
     numbers = said("query", alone, "--n", "3")[1]["next"]
-    assert [IDS[row["id"]] for row in numbers] == [row["id"] for row in named]
-    assert said("explain", alone, "7")[1]["row"]["id"] == 7
+    assert [IDS[int(row["id"])] for row in numbers] == [row["id"] for row in named]
+    assert said("explain", alone, "7")[1]["row"]["id"] == "7"
 
     (tmp_path / "predictions.csv").write_text("id,label\na,left\n")
     code, found = said("query", alone)

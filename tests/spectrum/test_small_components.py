@@ -21,7 +21,7 @@ def graph_of(sizes, is_dense=False):
         upper = np.triu(weights, 1)
         blocks.append(upper + upper.T)
     order = rng.permutation(sum(sizes))
-    weights = sparse.block_diag(blocks).toarray()[np.ix_(order, order)]
+    weights = sparse.block_diag([*map(sparse.csr_array, blocks)]).toarray()[np.ix_(order, order)]
     return gq.graphs.from_adjacency(weights if is_dense else sparse.csr_array(weights))
 
 

@@ -103,6 +103,7 @@ features = {
         "", 400, 0, ""
     ),
     "label": lambda: gq.label(["a", "b"], labels="labels.jsonl"),
+    "mcp": lambda: __import__("graphuq.cli.tools").cli.tools.serve(None, {}, None),
     "neighbors": lambda: gq.graphs.knn_graph(wide, search="approximate"),
     "networks": lambda: __import__("graphuq.graphs.graph_files").graphs.graph_files.read_networkx(
         "a.gml"

@@ -4,6 +4,7 @@ With ``--json`` it is also in the object on stdout, with its code.
 """
 
 import contextlib
+import json
 import os
 import re
 import signal
@@ -13,6 +14,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import FrameType
+from typing import Annotated, Any
 
 import typer
 
@@ -21,7 +23,7 @@ from graphuq.cli.classify import classify
 from graphuq.cli.datasets import datasets
 from graphuq.cli.demo import demo
 from graphuq.cli.explain import explain
-from graphuq.cli.facts import facts_of, the_facts, with_json
+from graphuq.cli.facts import JSON, facts_of, the_facts, with_json
 from graphuq.cli.label import label
 from graphuq.cli.labelling_team import label_report, label_user
 from graphuq.cli.map import map_command
@@ -122,6 +124,37 @@ for _name, _command in COMMANDS.items():
     app.command(_name)(with_json(_command))
 
 
+@app.command()
+def mcp(
+    output: Annotated[
+        Path,
+        typer.Argument(metavar="FOLDER", help="Folder for the answers; no other is written to."),
+    ],
+    read: Annotated[
+        list[Path] | None,
+        typer.Option(
+            metavar="PATH",
+            help="Folder or file that may be read, besides FOLDER. May be repeated.",
+        ),
+    ] = None,
+) -> None:
+    """Serve classify, query and explain to a language model, by the Model Context Protocol.
+
+    It is started by a client, and speaks with it on the standard input and output.
+
+    Example: graphuq mcp answers --read tables
+    """
+    from graphuq.cli.tools import Places, Tool, serve
+
+    of_table = ["labels", "id_column", "truth_column", "drop", "encode", "impute", "scaling"]
+    tools = {
+        "classify": Tool(classify, ["file", "label_column", *of_table], writes=True),
+        "query": Tool(query, ["posterior", "n", "rule"]),
+        "explain": Tool(explain, ["posterior", "row"]),
+    }
+    serve(answer_of, tools, Places(output, read or []))
+
+
 def main(arguments: list[str] | None = None) -> None:
     """Run the command line and exit.
 
@@ -138,12 +171,19 @@ def run(arguments: list[str] | None = None) -> int:
     """Run the command line and return its exit code."""
     arguments = sys.argv[1:] if arguments is None else arguments
     debug = "--debug" in arguments[:3] or os.environ.get(DEBUG, "") not in ("", "0")
-    with facts_of(arguments) as facts, warnings.catch_warnings():
+    with facts_of(JSON in arguments) as facts, warnings.catch_warnings():
         warnings.showwarning = _show_warning
         code = _call(arguments, debug)
         if facts.as_json and (code or facts.found):  # the help has no facts
-            facts.write(code)
+            print(json.dumps(facts.content(code), indent=2, allow_nan=False))
     return code
+
+
+def answer_of(arguments: list[str]) -> dict[str, Any]:
+    """Run the command line and return the object of ``--json``, which is not printed."""
+    with facts_of(as_json=True) as facts, warnings.catch_warnings():
+        warnings.showwarning = _show_warning
+        return facts.content(_call(arguments, debug=False))
 
 
 def _call(arguments: list[str], debug: bool) -> int:

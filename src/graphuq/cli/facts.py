@@ -6,7 +6,6 @@ A line is a template that can name facts only, so that text and JSON say the sam
 import dataclasses
 import functools
 import inspect
-import json
 import math
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -122,11 +121,11 @@ class Facts:
         if always or not self.quiet:
             print(line, file=sys.stderr if self.as_json else sys.stdout, flush=True)
 
-    def write(self, exit_status: int) -> None:
-        """Print the JSON object."""
+    def content(self, exit_status: int) -> dict[str, Any]:
+        """Return the object of ``--json``, as plain data."""
         about = {"graphuq": __version__, "command": self.command, "exit_status": exit_status}
-        content = {**about, **self.found, "warnings": self.warnings}
-        print(json.dumps(plain(content), indent=2, allow_nan=False))
+        found: dict[str, Any] = plain({**about, **self.found, "warnings": self.warnings})
+        return found
 
 
 _current: ContextVar[Facts | None] = ContextVar("facts", default=None)
@@ -141,9 +140,9 @@ def the_facts(quiet: bool | None = None) -> Facts:
 
 
 @contextmanager
-def facts_of(arguments: list[str]) -> Iterator[Facts]:
+def facts_of(as_json: bool) -> Iterator[Facts]:
     """Yield the facts of a command line, which `the_facts` returns meanwhile."""
-    facts = Facts(as_json=JSON in arguments)
+    facts = Facts(as_json)
     token = _current.set(facts)
     try:
         yield facts
@@ -152,7 +151,7 @@ def facts_of(arguments: list[str]) -> Iterator[Facts]:
 
 
 def with_json(command: Callable[..., None]) -> Callable[..., None]:
-    """Return a command with the option ``--json``, which `facts_of` has read before."""
+    """Return a command with the option ``--json``, which is read from the command line before."""
     own = inspect.signature(command, eval_str=True)
     panels = {
         getattr(entry, "rich_help_panel", None)

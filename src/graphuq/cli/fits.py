@@ -45,7 +45,7 @@ class Fit(NamedTuple):
         InvalidInput
             If no row has this id.
         """
-        ids = self.answers["id"].astype(str)
+        ids = self.answers["id"]
         found = np.flatnonzero(ids == name)
         if not len(found):
             shown = ", ".join(ids[:3].tolist())
@@ -68,7 +68,8 @@ def read_fit(posterior: Path) -> Fit:
     from graphuq.cli.frames import as_text, read_frame
 
     classifier = GraphClassifier.load(posterior)
-    n_rows, ids = len(classifier.result_.has_evidence), None
+    n_rows = len(classifier.result_.has_evidence)
+    ids = np.arange(n_rows).astype(str)
     for path in sorted(posterior.parent.glob("predictions.*")):
         ids = as_text(read_frame(path, ["id"])["id"])
         require(

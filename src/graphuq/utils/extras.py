@@ -17,6 +17,7 @@ EXTRAS = {
     "jax": ("jax", "equinox"),
     "jupyter": ("anywidget",),
     "label": ("starlette", "uvicorn", "jinja2", "pandas", "PIL"),
+    "mcp": ("mcp",),
     "neighbors": ("faiss",),
     "networks": ("networkx",),
     "parquet": ("pandas", "pyarrow"),
