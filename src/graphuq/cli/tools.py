@@ -116,7 +116,7 @@ def function_of(
     own = inspect.signature(tool.command, eval_str=True).parameters
     parameters = [_parameter(own[key]) for key in tool.names]
     if tool.writes:
-        parameters.append(_keyword("name", Annotated[str, OWN_NAME], "answer"))
+        parameters.append(_keyword("name", str, OWN_NAME, "answer"))
 
     def call(**values: Any) -> dict[str, Any]:
         try:
@@ -175,14 +175,13 @@ def _parameter(known: inspect.Parameter) -> inspect.Parameter:
     is_list, is_optional = list in _parts(found), type(None) in _parts(found)
     plain: Any = str if kind is Path else kind
     plain = GenericAlias(list, (plain,)) if is_list else plain
-    annotation = Annotated[plain | None if is_optional else plain, about.help]
-    return _keyword(known.name, annotation, known.default)
+    kind = plain | None if is_optional else plain
+    return _keyword(known.name, kind, about.help, known.default)
 
 
-def _keyword(name: str, annotation: Any, default: Any) -> inspect.Parameter:
+def _keyword(name: str, kind: Any, text: str, default: Any) -> inspect.Parameter:
     from pydantic import Field
 
-    kind, text = get_args(annotation)
     described: Any = Annotated[kind, Field(description=text)]
     return inspect.Parameter(
         name, inspect.Parameter.KEYWORD_ONLY, annotation=described, default=default
