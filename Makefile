@@ -1,7 +1,7 @@
 PYTHON ?= python3
 BIN = .venv/bin
 
-.PHONY: demo test coverage slow types bench bench-all lint docs package clean
+.PHONY: demo test coverage slow types bench bench-all lint docs package archives clean
 
 # 0: the site has the scripts of the gallery without their pictures, which is quicker.
 GALLERY ?= 1
@@ -62,5 +62,16 @@ docs: .venv/ready
 package: .venv/ready
 	$(BIN)/pytest -m slow tests/test_packaging.py
 
+# What a release uploads, into dist/: both projects, and the packages of a new environment in which
+# graphuq is installed with all extras (an SBOM in CycloneDX).
+archives: .venv/ready
+	rm -rf dist build/installed
+	$(BIN)/python -m build --outdir dist/graphuq .
+	$(BIN)/python -m build --outdir dist/papers papers
+	$(PYTHON) -m venv build/installed
+	build/installed/bin/pip install --quiet --disable-pip-version-check "$$(ls dist/graphuq/*.whl)[all]"
+	$(BIN)/cyclonedx-py environment --pyproject pyproject.toml --output-reproducible \
+		--output-file dist/sbom.json build/installed/bin/python
+
 clean:
-	rm -rf .venv out build *.egg-info src/*.egg-info papers/build papers/src/*.egg-info docs/api/generated docs/gallery
+	rm -rf .venv out build dist *.egg-info src/*.egg-info papers/build papers/src/*.egg-info docs/api/generated docs/gallery

@@ -137,7 +137,8 @@ def test_versions_agree():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     newest = re.search(r"^## (\S+)", (ROOT / "CHANGELOG.md").read_text("utf-8"), re.M)[1]
     cited = re.search(r"^version: (\S+)", (ROOT / "CITATION.cff").read_text("utf-8"), re.M)[1]
-    assert project["version"] == newest == cited == gq.__version__
+    papers = tomllib.loads((ROOT / "papers/pyproject.toml").read_text(encoding="utf-8"))["project"]
+    assert project["version"] == newest == cited == gq.__version__ == papers["version"]
 
 
 def test_the_page_to_start_with_runs(tmp_path, monkeypatch):
