@@ -1,6 +1,7 @@
 """``graphuq label``: what it reads, shows and writes; errors as one line."""
 
 import builtins
+import json
 import signal
 import subprocess
 import sys
@@ -71,6 +72,19 @@ def csv(tmp_path):
     table["name"] = [f"row{i}" for i in range(40)]
     table.to_csv(tmp_path / "items.csv", index=False)
     return tmp_path / "items.csv"
+
+
+def test_the_object_of_json_comes_at_the_end(label, csv, tmp_path, capsys):
+    options = ["--drop", "body", "--drop", "known", "--id-column", "name", "--json"]
+    page, table, labels = label(csv, *options)
+    printed = capsys.readouterr()
+    found = json.loads(printed.out)
+    assert page.address in printed.err  # at once, so that somebody can open it
+    assert found["address"] == page.address
+    assert (found["n_labelled"], found["n_items"]) == (len(labels), len(table)) == (4, 40)
+    assert set(found["files"]) == {
+        str(tmp_path / "out" / name) for name in ("labels.jsonl", "labels.csv", "predictions.csv")
+    }
 
 
 @pytest.mark.slow

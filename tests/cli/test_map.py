@@ -1,5 +1,7 @@
 """``graphuq map``: a scene and labelled places to maps and a report."""
 
+import json
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -46,6 +48,20 @@ def test_a_scene_becomes_maps_and_a_report(scene, capsys, figures):
     assert "wheat" in page
     assert "How right places far from labels are was not computed" in page
     assert capsys.readouterr().out == ""
+
+
+def test_the_object_of_json(scene, capsys):
+    assert command(scene, "--json") == 0
+    found = json.loads(capsys.readouterr().out)
+    assert {path.rpartition("/")[2] for path in found["files"]} == FILES
+    with rasterio.open(scene / "out" / "classes.tif") as file:
+        codes, names = file.read(1), file.tags(1)
+    shares = {row["class"]: row["share"] for row in found["classes"]}
+    counted = {names[str(k)]: (codes == k).mean() for k in (1, 2)}
+    assert shares == pytest.approx(counted)
+    assert (found["n_pixels"], found["n_labelled"]) == (288, 4)
+    assert found["verdict"]["checks"]["places"]["sentence"] == found["places"]
+    assert found["settings"] == json.loads((scene / "out" / "settings.json").read_text())
 
 
 def test_what_it_reads_is_never_written(scene, capsys):

@@ -56,6 +56,14 @@ def test_a_folder_of_parquet_files(folder, tmp_path, capsys):
     assert (table["id"].to_numpy() == np.arange(3000)).all()
     settings = json.loads((tmp_path / "o" / "settings.json").read_text())
     assert settings["classes"] == ["0", "1"]
+    assert classify(folder, tmp_path / "s", tmp_path / "o", "--label-column", "y", "--json") == 0
+    printed = capsys.readouterr()
+    found = json.loads(printed.out)
+    assert "It needs about" in printed.err
+    assert found["accuracy"] == pytest.approx(right.mean())
+    assert found["counts"] == settings["counts"]
+    assert (found["n_rows"], found["n_labelled"]) == (3000, 30)
+    assert set(found["files"]) == {str(path) for path in (tmp_path / "o").iterdir()}
     drop = ["--labels", str(folder.parent / "labels.csv"), "--drop", "y", "--quiet"]
     assert classify(folder, tmp_path / "s", tmp_path / "o2", *drop) == 0
     again = pa.concat_tables(

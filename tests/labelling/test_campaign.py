@@ -77,6 +77,11 @@ def test_the_file_alone_is_enough(tmp_path, capsys):
     assert (
         "audit of 2026-11-29: 1 of 2 right, accuracy 50.0% (90 % interval 2.5% to 97.5%)" in printed
     )
+    assert run(["label-report", str(tmp_path), "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)["campaign"]
+    assert (found["n_labelled"], found["n_items"]) == (7, 20)
+    (ada,) = (person for person in found["people"] if person["user"] == "ada")
+    assert (ada["n_labels"], ada["n_undone"], ada["seconds"]) == (3, 1, 5.0)
     page = (tmp_path / "report.html").read_text()
     assert "<style>" in page
     assert "<script" not in page
