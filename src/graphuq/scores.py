@@ -1,6 +1,7 @@
 """Scores of results against true labels; no module that computes results imports this one."""
 
 import dataclasses
+from typing import Any, cast
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
@@ -219,8 +220,8 @@ def where_known(
     """
     if truth is None:
         return None
-    known = np.isfinite(truth)
-    known[labelled] = False
+    known, given = np.isfinite(truth), cast(Any, labelled)
+    known[given] = False
     return (label_mean[known], truth[known]) if known.any() else None
 
 

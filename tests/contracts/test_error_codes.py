@@ -76,7 +76,9 @@ def test_every_exception_that_is_raised_has_a_code_or_a_reason():
 
 
 def test_the_page_lists_every_code():
-    listed = re.findall(r"^\| `([a-z-]+)` \|", PAGE.split("\n## Errors\n")[1].split("\n## ")[0], re.M)
+    listed = re.findall(
+        r"^\| `([a-z-]+)` \|", PAGE.split("\n## Errors\n")[1].split("\n## ")[0], re.M
+    )
     codes = [vars(kind)["code"] for kind in coded(errors.GraphuqError)]
     codes += [vars(kind)["code"] for kind in coded(errors.GraphuqWarning)]
     assert sorted(listed) == sorted([*codes, *CODES])

@@ -80,7 +80,8 @@ class Tissue(Dataset):
         obs["library_id"] = pd.Categorical(self.slides)
         if few is not None:
             obs["few"] = pd.Categorical(few)
-        return anndata.AnnData(self.features, obs=obs, obsm={"spatial": self.places})
+        obsm: Any = {"spatial": self.places}
+        return anndata.AnnData(self.features, obs=obs, obsm=obsm)
 
 
 def simulated_tissue(

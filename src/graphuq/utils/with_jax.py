@@ -27,7 +27,7 @@ from graphuq.utils.part import STATIC, Part, follow_classes, made
 __all__ = ["Array", "PRNGKeyArray", "eqx", "jax", "jnp", "with_dtype"]
 
 
-def with_dtype(tree: Any, dtype: str | type | np.dtype) -> Any:
+def with_dtype(tree: Any, dtype: Any) -> Any:
     """Convert all floating leaves to JAX arrays of one type.
 
     As arrays they are arguments of a compiled program, not constants in it.
