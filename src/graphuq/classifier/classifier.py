@@ -79,6 +79,10 @@ class GraphClassifier(
     max_classes : int, optional
         Largest possible number of classes, including classes without a label. The number is
         learnt; `unseen_class_probability_` is the probability of a class without a label.
+    ordered : bool or list, default False
+        Whether the classes are grades, which have an order: a list of them from the lowest to the
+        highest, or true for numbers and for an ordered categorical of pandas. A grade may be
+        without labels. See docs/ordered.md.
     inference : str, Sampler, Approximation or MCMC, default "auto"
         Method that computes the posterior. "auto": the method that `graphuq.infer` chooses; for
         the default model "model-average", and "expectation-propagation" with several classes and
@@ -167,6 +171,7 @@ class GraphClassifier(
         tail_eigenvalue: Any = False,
         model: Any = "auto",
         max_classes: Any = None,
+        ordered: Any = False,
         inference: Any = "auto",
         missing_label: Any = -1,
         class_proportions: Any = None,
@@ -185,6 +190,7 @@ class GraphClassifier(
         self.tail_eigenvalue = tail_eigenvalue
         self.model = model
         self.max_classes = max_classes
+        self.ordered = ordered
         self.inference = inference
         self.missing_label = missing_label
         self.class_proportions = class_proportions

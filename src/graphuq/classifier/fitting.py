@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from graphuq.classifier.class_order import check_order
 from graphuq.classifier.given_graph import checked_rows, labels_of_names
 from graphuq.classifier.labels import require_same_order
 from graphuq.classifier.options import (
@@ -57,7 +58,7 @@ def fit_classifier(
     graph, X, n_rows = checked_rows(classifier, word, X, y)
     given = training_labels(
         labels_of_names(y, graph), n_rows, classifier.missing_label, sample_weight,
-        classifier.max_classes,
+        classifier.max_classes, classifier.ordered,
     )  # fmt: skip
     labels = given.labels
     soft = labels.distributions is not None
@@ -67,6 +68,7 @@ def fit_classifier(
         f"{classifier.class_proportions!r} beside soft labels",
         "leave it out",
     )
+    check_order(classifier, model, inference, labels)
     model.check(labels)
     shares = shares_of(
         classifier.class_proportions, given.classes, labels.codes, classifier.max_classes

@@ -37,6 +37,7 @@ class Incremental:
     inference: Any
     class_proportions: Any
     max_classes: Any
+    ordered: Any
     missing_label: Any
     progress: Any
     _basis: Any
@@ -269,12 +270,15 @@ class Incremental:
         self, posterior: "Posterior", rows: np.ndarray, values: Any, given: Any, method: Any
     ) -> None:
         """Run inference with changed labels, and apply class proportions again."""
+        from graphuq.classifier.class_order import is_ordered
         from graphuq.classifier.relabelling import relabelled
         from graphuq.classifier.update import warm_started
         from graphuq.results.class_proportions import shares_of
 
-        posterior, classes = relabelled(posterior, self.classes_, rows, values, given)
-        several = posterior.likelihood.is_multiclass
+        posterior, classes = relabelled(
+            posterior, self.classes_, rows, values, given, is_ordered(self.ordered)
+        )
+        several = posterior.likelihood.has_codes
         codes = np.asarray(posterior.labels if several else posterior.labels > 0).astype(np.int64)
         whole: Any = self
         posterior, start = warm_started(whole, posterior, classes, codes, rows, method)

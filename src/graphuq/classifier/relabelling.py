@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Bool, Int
 
-from graphuq.classifier.labels import check_classes
+from graphuq.classifier.labels import check_classes, codes_among
 from graphuq.distributions import is_learnt
 from graphuq.errors import InvalidInput, require
 from graphuq.models.evidence import likelihood_of
@@ -20,6 +20,7 @@ def relabelled(
     rows: Int[np.ndarray, " M"],
     values: np.ndarray,
     given: Bool[np.ndarray, " M"],
+    ordered: bool = False,
 ) -> tuple[Posterior, np.ndarray]:
     """Return the posterior with changed labels, and the classes that have a label.
 
@@ -35,6 +36,8 @@ def relabelled(
         Their class names; not read where ``given`` is false.
     given : numpy.ndarray of bool, shape (M,)
         Whether a row has a label. The label of other rows is withdrawn.
+    ordered : bool, default False
+        Whether the classes have an order, in which they all stay, with labels or without.
 
     Raises
     ------
@@ -45,17 +48,19 @@ def relabelled(
     check_rows(rows, posterior.spectrum.n_nodes)
     check_kind(classes, values[given])
     kept = ~np.isin(posterior.labelled, rows)
-    old = posterior.labels if posterior.likelihood.is_multiclass else posterior.labels > 0
+    old = posterior.labels if posterior.likelihood.has_codes else posterior.labels > 0
     before = classes[old[kept].astype(np.int64)]
     names = np.concatenate([before, values[given]]) if given.any() else before
     left, codes = np.unique(names, return_inverse=True)
     check_classes(left, None)
+    if ordered:
+        left, codes = classes, codes_among(names, classes)
     likelihood = posterior.likelihood
     if len(left) != len(classes):
         count = getattr(likelihood, "n_classes", 2)
         most = int(count.support[1]) if is_learnt(count) else None
         likelihood = likelihood_of(likelihood, len(left), most)
-    labels = codes if likelihood.is_multiclass else 2 * codes - 1
+    labels = codes if likelihood.has_codes else 2 * codes - 1
     labelled = np.append(posterior.labelled[kept], rows[given])
     keeps = likelihood.is_multiclass and not posterior.is_weighted
     changed = dataclasses.replace(

@@ -7,8 +7,10 @@ from jaxtyping import Float
 from numpy.typing import ArrayLike
 from sklearn.utils.multiclass import check_classification_targets
 
+from graphuq.classifier.class_order import classes_in_order, is_ordered
 from graphuq.classifier.labels import (
     check_classes,
+    codes_among,
     is_matrix,
     split_labels,
     unmasked,
@@ -38,6 +40,7 @@ def training_labels(
     missing_label: object = -1,
     sample_weight: ArrayLike | None = None,
     max_classes: int | None = None,
+    ordered: Any = False,
 ) -> TrainingLabels:
     """Return the labels of a fit, after all checks.
 
@@ -51,14 +54,19 @@ def training_labels(
         Further value that means unlabelled.
     sample_weight : array_like, shape (N,), optional
     max_classes : int, optional
+    ordered : bool or list, default False
+        See `classes_in_order`.
 
     Raises
     ------
     InvalidInput
-        If labels or weights cannot be used, or there are more classes than ``max_classes``.
+        If labels or weights cannot be used, if classes have no order that is asked for, or there
+        are more classes than ``max_classes``.
     """
     weights = weights_of_rows(sample_weight, n_rows)
+    has_order = is_ordered(ordered)
     if is_matrix(y):
+        require(not has_order, "ordered", f"{ordered!r} beside soft labels", "leave it out")
         return _soft_labels(y, n_rows, weights, max_classes)
     values, given = split_labels(y, missing_label)
     require(len(values) == n_rows, "y", f"{len(values)} values", f"X has {n_rows} rows")
@@ -67,6 +75,9 @@ def training_labels(
     check_classification_targets(values[given])
     classes, codes = np.unique(values[given], return_inverse=True)
     check_classes(classes, missing_label)
+    if has_order:
+        classes = classes_in_order(ordered, y, values[given], missing_label)
+        codes = codes_among(values[given], classes)
     require(
         max_classes is None or max_classes >= len(classes),
         "max_classes",
@@ -75,7 +86,7 @@ def training_labels(
     )
     warn_of_placeholder(values, given)
     nodes = np.flatnonzero(given)
-    labels = ModelLabels(nodes, codes, len(classes), weights[given], None, max_classes)
+    labels = ModelLabels(nodes, codes, len(classes), weights[given], None, max_classes, has_order)
     return TrainingLabels(classes, labels)
 
 

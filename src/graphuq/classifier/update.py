@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from jaxtyping import Bool, Int
 
+from graphuq.classifier.class_order import is_ordered
 from graphuq.classifier.options import model_of
 from graphuq.inference import (
     MCMC,
@@ -73,7 +74,13 @@ def warm_started(
     method : Sampler, Approximation or None
     """
     if posterior.is_weighted or classifier.result_.posterior.experts:
-        labels = Labels(posterior.labelled, codes, len(classes), posterior.label_weights)
+        labels = Labels(
+            posterior.labelled,
+            codes,
+            len(classes),
+            posterior.label_weights,
+            ordered=is_ordered(classifier.ordered),
+        )
         basis = _with_all_blocks(classifier, posterior.spectrum)
         made = model_of(classifier.model).posterior(basis, labels)
         before = classifier.result_.posterior

@@ -94,7 +94,7 @@ class FollowingClassifier:
 def _codes(posterior: Any) -> Int[np.ndarray, " J"]:
     """Return the class of each given label as an index from 0."""
     labels = posterior.labels
-    return (labels if posterior.likelihood.is_multiclass else labels > 0).astype(np.int64)
+    return (labels if posterior.likelihood.has_codes else labels > 0).astype(np.int64)
 
 
 def with_notes(act: Callable[[], T]) -> tuple[T, tuple[str, ...]]:

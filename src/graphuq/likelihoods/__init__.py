@@ -8,6 +8,7 @@ from graphuq.likelihoods.ginzburg_landau import GinzburgLandau, GinzburgLandauPr
 from graphuq.likelihoods.level_set import LevelSet
 from graphuq.likelihoods.logistic import Logistic
 from graphuq.likelihoods.noise_free import NoiseFree
+from graphuq.likelihoods.ordered import Ordered
 from graphuq.likelihoods.probit import Probit
 from graphuq.likelihoods.soft_probit import SoftProbit
 from graphuq.likelihoods.softmax import Softmax
@@ -22,6 +23,7 @@ __all__ = [
     "Likelihood",
     "Logistic",
     "NoiseFree",
+    "Ordered",
     "Probit",
     "SoftProbit",
     "Softmax",

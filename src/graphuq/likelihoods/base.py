@@ -1,5 +1,6 @@
 """Base classes of likelihoods: the log probability of a label given the field."""
 
+import dataclasses
 from abc import abstractmethod
 from typing import Any, ClassVar, NamedTuple, TypeAlias
 
@@ -66,6 +67,8 @@ class Likelihood(Part):
     `takes_weights`             False                        posterior with weights of labels
     `has_soft_labels`           False                        posterior, evidence, leave-one-out
     `is_multiclass`             K > 2 or K learnt            posterior: one field, or K fields
+    `has_codes`                 `is_multiclass`              everything that names classes
+    `is_ordered`                False                        models, and changes of labels
     `latent_noise_std`          None                         samplers that sample the noise too
     `probit_noise_std`          None                         expectation propagation, evidence
     `link`                      None                         probabilities of random labels
@@ -93,6 +96,8 @@ class Likelihood(Part):
     has_soft_labels : bool, default False
         Whether the likelihood itself holds what is known of each labelled node, as `SoftProbit`
         does; labels are then its ``most_probable``.
+    is_ordered : bool, default False
+        Whether the classes are grades with an order, as those of `Ordered`.
     n_classes : int or Distribution, optional
         Number of classes K of a multiclass likelihood, a field of the subclass. Without it, and
         with 2, labels are −1 and +1 and there is one field u. With more, and where K is learnt,
@@ -130,6 +135,7 @@ class Likelihood(Part):
     has_gaussian_tails: ClassVar[bool] = False
     takes_weights: ClassVar[bool] = False
     has_soft_labels: ClassVar[bool] = False
+    is_ordered: ClassVar[bool] = False
     prior_mean: ClassVar[Any] = 0.0  # of u, which `ShiftedLikelihood` adds to its argument
 
     def __new__(cls, *args: object, **kwargs: object) -> Any:
@@ -152,28 +158,40 @@ class Likelihood(Part):
         return self
 
     @property
-    def link(self) -> tuple[np.ndarray, np.ndarray] | None:
+    def link(self) -> tuple[np.ndarray, ...] | None:
         """Weights w and scales s of a random label's mean ``Σ_k w_k erf(u / (s_k √2))``.
 
         For several classes Gaussian noise of deviation s_k is added to each field before the
-        largest is taken. It is None if the label is S(u) and therefore not random given u.
+        largest is taken. It is None if the label is S(u) and therefore not random given u. Classes
+        in an order have a third array, the thresholds of u between them, shape (K − 1,), or one
+        row for each component of a mixture of priors.
         """
         return None
 
     @property
     def is_multiclass(self) -> bool:
-        """Whether there is one field per class, and labels are codes from 0 on."""
+        """Whether there is one field per class."""
         n_classes = getattr(self, "n_classes", 2)
         return not isinstance(n_classes, int) or n_classes > 2
 
     @property
+    def has_codes(self) -> bool:
+        """Whether labels are codes from 0 on, and not −1 and +1."""
+        return self.is_multiclass
+
+    @property
     def n_fields(self) -> int:
-        """Number of fields at a node: 1 for two classes, else the largest number of classes."""
-        return max_classes(getattr(self, "n_classes", 2)) if self.is_multiclass else 1
+        """Number of fields at a node: the largest number of classes if multiclass, else 1."""
+        return self.max_classes if self.is_multiclass else 1
+
+    @property
+    def max_classes(self) -> int:
+        """Largest possible number of classes."""
+        return max_classes(getattr(self, "n_classes", 2))
 
     @property
     def min_classes(self) -> int:
-        """Smallest possible number of classes; it is below `n_fields` only if K is learnt."""
+        """Smallest possible number of classes; it is below `max_classes` only if K is learnt."""
         return min_classes(getattr(self, "n_classes", 2))
 
     @property
@@ -200,6 +218,25 @@ class Likelihood(Part):
     def is_step_given_noise(self) -> bool:
         """Whether the likelihood is a step, or becomes one once its noise is sampled with u."""
         return self.is_step or self.latent_noise_std is not None
+
+    def of_component(self, number: int) -> "Likelihood":
+        """Return the likelihood of one component of a mixture of priors; itself, unless each has
+        its own.
+        """
+        return self
+
+    def rescaled(self, factor: float) -> "Likelihood":
+        """Return the likelihood of ``factor × u``, with the same probabilities.
+
+        Raises
+        ------
+        IncompatibleParts
+            If the label is not S(u + noise), and the class does not define this method.
+        """
+        if self.latent_noise_std is None:
+            raise IncompatibleParts(f"{self} has no scale of u; define rescaled(factor)")
+        changed: Any = {"noise_std": factor * self.latent_noise_std}
+        return dataclasses.replace(self, **changed)
 
     def one_vs_rest_likelihood(self) -> "Likelihood":
         """Return the binary likelihood of one class against the rest; itself for two classes.

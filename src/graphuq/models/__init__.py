@@ -9,6 +9,7 @@ from graphuq.models.evidence import Fixed, LargestEvidence
 from graphuq.models.labels import Labels
 from graphuq.models.likeliest import Likeliest
 from graphuq.models.mixture import Mixture, Term
+from graphuq.models.ordered import OrderedAverage
 from graphuq.models.pooled import Pooled
 from graphuq.models.regression import Regression
 
@@ -31,6 +32,7 @@ __all__ = [
     "Likeliest",
     "Mixture",
     "Model",
+    "OrderedAverage",
     "Pooled",
     "Regression",
     "Term",

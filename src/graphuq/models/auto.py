@@ -8,6 +8,7 @@ from graphuq.models.base import Model
 from graphuq.models.evidence import LargestEvidence
 from graphuq.models.labels import Labels
 from graphuq.models.likeliest import Likeliest
+from graphuq.models.ordered import OrderedAverage
 from graphuq.posterior.posterior import Posterior
 from graphuq.spectrum import Laplacian, SpectralBasis
 
@@ -21,6 +22,7 @@ class Auto(Model):
     ==================================================  ====================
     labels and basis                                    model
     ==================================================  ====================
+    ordered classes, three or more                      `OrderedAverage()`
     soft labels; more classes than have labels; a tail  `LargestEvidence()`
     over 50 classes, and 12,000 classes × labels        `Likeliest()`
     up to 1,000 labels                                  `Average()`
@@ -37,8 +39,25 @@ class Auto(Model):
     Average()
     """
 
+    @property
+    def takes_order(self) -> bool:
+        """Whether the order of classes is part of the model."""
+        return True
+
+    @property
+    def averages_in_order(self) -> bool:
+        """Whether ordered classes lead to an average, which approximations alone serve."""
+        return True
+
+    def check(self, labels: Labels) -> None:
+        """Raise `IncompatibleParts` for ordered classes with labels that are soft or weighted."""
+        if labels.ordered and labels.n_classes > 2:
+            OrderedAverage().check(labels)
+
     def select(self, basis: SpectralBasis | Laplacian, labels: Labels) -> Model:
         """Return the model for these labels on this basis."""
+        if labels.ordered and labels.n_classes > 2:
+            return OrderedAverage()
         has_tail = not isinstance(basis, Laplacian) and basis.tail_eigenvalue is not None
         if labels.distributions is not None or labels.has_unseen_classes or has_tail:
             return LargestEvidence()

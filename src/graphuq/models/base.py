@@ -65,6 +65,16 @@ class Model(ABC):
         return False
 
     @property
+    def takes_order(self) -> bool:
+        """Whether the order of classes is part of the model."""
+        return False
+
+    @property
+    def averages_in_order(self) -> bool:
+        """Whether ordered classes lead to an average, which approximations alone serve."""
+        return False
+
+    @property
     def uses_blocks(self) -> bool:
         """Whether blocks of the basis beside its eigenpairs are part of the model."""
         return False

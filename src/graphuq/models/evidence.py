@@ -184,7 +184,7 @@ class LargestEvidence(Model):
             prior_of(self.prior),
             likelihood,
             labels.nodes,
-            labels.values(likelihood.is_multiclass),
+            labels.values(likelihood.has_codes),
             label_weights=labels.weights,
         )
         names = self.chosen
@@ -200,11 +200,20 @@ class LargestEvidence(Model):
         if not labels.has_unseen_classes:
             return posterior
         likelihood = likelihood_of(posterior.likelihood, labels.n_classes, labels.max_classes)
-        values = labels.codes if likelihood.is_multiclass else posterior.labels
+        values = labels.codes if likelihood.has_codes else posterior.labels
         return dataclasses.replace(posterior, likelihood=likelihood, labels=values)
+
+    @property
+    def takes_order(self) -> bool:
+        """Whether the order of classes is part of the model."""
+        return bool(likelihood_of(self.likelihood, None).is_ordered)
 
     def check(self, labels: Labels) -> None:
         """Raise if the likelihood is not made for these labels or their weights."""
+        if self.takes_order and not labels.ordered:
+            raise IncompatibleParts(
+                f"{self} needs the order of the classes: set ordered=True, or a list of classes"
+            )
         check_weights(labels.weights, len(labels.codes), self._likelihood_for(labels))
 
     def used(self, posterior: Posterior) -> Model:

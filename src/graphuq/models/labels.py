@@ -18,13 +18,15 @@ class Labels(NamedTuple):
     codes : numpy.ndarray of int, shape (J,)
         Class of each, from 0; of a soft label the most probable one.
     n_classes : int
-        K, at least 2. Each class has a label, unless labels are soft.
+        K, at least 2. Each class has a label, unless labels are soft or ordered.
     weights : numpy.ndarray, shape (J,), optional
         Weight of each label; see `graphuq.Posterior`.
     distributions : numpy.ndarray, shape (J, K), optional
         Probabilities of the classes of soft labels.
     max_classes : int, optional
         Largest possible number of classes, if more than K; by default K.
+    ordered : bool, default False
+        Whether codes are those of grades, the lowest first, some of which may have no label.
     """
 
     nodes: Int[np.ndarray, " J"]
@@ -33,6 +35,7 @@ class Labels(NamedTuple):
     weights: Float[np.ndarray, " J"] | None = None
     distributions: Float[np.ndarray, "J K"] | None = None
     max_classes: int | None = None
+    ordered: bool = False
 
     @staticmethod
     def of(y: Any) -> "Labels":

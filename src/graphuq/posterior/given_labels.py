@@ -51,15 +51,15 @@ def check_labels(
         f"shape {values.shape} beside {nodes.size} labelled nodes",
         "give one label per labelled node",
     )
-    known = list(range(likelihood.min_classes)) if likelihood.is_multiclass else [-1, 1]
+    known = list(range(likelihood.min_classes)) if likelihood.has_codes else [-1, 1]
     strange = [value for value in np.unique(values).tolist() if value not in known]
     require(
         not strange,
         "labels",
         f"{strange[:3]} beside {_among(known)}",
-        f"code the {'' if likelihood.is_multiclass else 'two '}classes as {_among(known)}, or use "
+        f"code the {'' if likelihood.has_codes else 'two '}classes as {_among(known)}, or use "
         "GraphClassifier for labels of any type"
-        + ("" if likelihood.is_multiclass else "; more than two need n_classes of the likelihood"),
+        + ("" if likelihood.has_codes else "; more than two need n_classes of the likelihood"),
     )
     _try_log_prob(likelihood, values, nodes, n_nodes)
     if likelihood.has_soft_labels:
@@ -77,9 +77,10 @@ def _try_log_prob(
     likelihood: Likelihood, labels: np.ndarray, nodes: np.ndarray, n_nodes: int
 ) -> None:
     """Refuse a user's own likelihood whose `log_prob` breaks its contract."""
+    likelihood = likelihood.of_component(0)
     y = labels.astype(np.float64)
     if likelihood.uses_all_nodes:
-        y = np.full(n_nodes, -1.0 if likelihood.is_multiclass else 0.0)
+        y = np.full(n_nodes, -1.0 if likelihood.has_codes else 0.0)
         y[nodes] = labels
     shape = (len(y), likelihood.n_fields) if likelihood.is_multiclass else (len(y),)
     check_log_prob(likelihood, np.random.default_rng(0).normal(size=shape), y)
@@ -166,8 +167,7 @@ def check_prior_mean(
     InvalidInput
         If it is neither a finite number nor one for each node.
     IncompatibleParts
-        If the likelihood is multiclass, has soft labels or excludes a label, or labels have
-        weights.
+        If labels are codes of classes, soft or weighted, or the likelihood excludes one.
     """
     if prior_mean is None:
         return None
@@ -182,7 +182,7 @@ def check_prior_mean(
     if likelihood.is_step and not likelihood.learnt:
         with double_precision():
             excludes = bool((np.asarray(likelihood.log_levels(labels)[1]) == -np.inf).any())
-    if likelihood.is_multiclass or likelihood.has_soft_labels or excludes:
+    if likelihood.has_codes or likelihood.has_soft_labels or excludes:
         raise IncompatibleParts(
             f"a prior mean needs certain labels of two classes, each with a positive probability "
             f"for every u, and not {likelihood}; use Probit(), or leave prior_mean out"
@@ -213,7 +213,7 @@ def check_part(argument: str, part: object, kind: Any) -> None:
     )
 
 
-def check_design(label_design: object, is_multiclass: bool, is_weighted: bool) -> None:
+def check_design(label_design: object, has_codes: bool, is_weighted: bool) -> None:
     """Refuse an unknown design of labels, and one by class that nothing would take into account."""
     require(
         isinstance(label_design, str) and label_design in ("random", "by-class"),
@@ -221,7 +221,7 @@ def check_design(label_design: object, is_multiclass: bool, is_weighted: bool) -
         f"{label_design!r}",
         "use 'random' or 'by-class'",
     )
-    if label_design == "by-class" and not (is_multiclass or is_weighted):
+    if label_design == "by-class" and not (has_codes or is_weighted):
         raise IncompatibleParts(
             "label_design='by-class' needs a mixture of priors if there are two classes; use "
             "'random'"

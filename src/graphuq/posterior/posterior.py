@@ -59,8 +59,8 @@ class Posterior:
     labelled : array_like of int, shape (J,)
         Indices of the labelled nodes, without repetition.
     labels : array_like, shape (J,)
-        For two classes −1 or +1, both of which must occur. For a multiclass likelihood codes from
-        0 to K − 1, two of which must occur; other classes may be without labels.
+        For two classes −1 or +1, both of which must occur. For a multiclass likelihood, and grades,
+        codes from 0 to K − 1, two of which must occur; other classes may be without labels.
     label_weights : array_like, shape (J,), optional
         Weight w > 0 of each label, 1 by default: the variance of its noise is γ²/w. Only for
         likelihoods that are S(u + noise), such as `Probit`; not for a field with a tail and more
@@ -148,7 +148,7 @@ class Posterior:
         object.__setattr__(self, "spectrum", self._basis())
         if self.spectrum.has_eigenpairs:
             object.__setattr__(self, "prior", self.prior.bind(self.spectrum))
-        check_design(self.label_design, likelihood.is_multiclass, self.is_weighted)
+        check_design(self.label_design, likelihood.has_codes, self.is_weighted)
         chosen = {n: v for n, v in self.chosen_by_evidence.items() if self._has_value(n, v)}
         object.__setattr__(self, "chosen_by_evidence", chosen)
         if self.per_class and not (self.likelihood.is_multiclass and self.prior.learnt):
@@ -212,13 +212,13 @@ class Posterior:
 
     @property
     def n_fields(self) -> int:
-        """Number of fields at a node: 1 for two classes, else K."""
+        """Number of fields at a node: K if the likelihood is multiclass, else 1."""
         return self.likelihood.n_fields
 
     @property
     def n_classes(self) -> int:
         """Largest number of classes."""
-        return self.n_fields if self.likelihood.is_multiclass else 2
+        return self.likelihood.max_classes
 
     @property
     def learnt(self) -> dict[str, Distribution]:
@@ -233,7 +233,8 @@ class Posterior:
     def component(self, number: int) -> "Posterior":
         """Return the posterior of one component of a mixture of priors."""
         modes, own = self.modes, cast(Any, self.prior).only(number)
-        found = dataclasses.replace(self, prior=own, label_design="random", sharpness=1.0)
+        one = {"prior": own, "likelihood": self.likelihood.of_component(number)}
+        found = dataclasses.replace(self, **one, label_design="random", sharpness=1.0)
         found.__dict__["std"] = SpectralStd(modes.stds[number], float(modes.tails[number]))
         return found
 
@@ -310,7 +311,7 @@ class Posterior:
         """Labels of `observed_nodes`; without label 0, or −1 for more than two classes."""
         if not self.likelihood.uses_all_nodes:
             return self.labels
-        labels = np.full(self.spectrum.n_nodes, -1.0 if self.likelihood.is_multiclass else 0.0)
+        labels = np.full(self.spectrum.n_nodes, -1.0 if self.likelihood.has_codes else 0.0)
         labels[self.labelled] = self.labels
         return labels
 

@@ -30,7 +30,7 @@ from graphuq.inference.settings import RunSettings
 from graphuq.posterior.posterior import Posterior
 from graphuq.posterior.target import MAX_IN_NUMPY, can_be_referred
 from graphuq.results.summaries import Rows, conditional_moments, summarize
-from graphuq.results.summaries.binary import expected_label
+from graphuq.results.summaries.ordered import label_means_of_one_field
 from graphuq.results.summaries.random_label import class_shares
 
 MIN_EFFECTIVE = 50.0  # draws that weigh enough; with fewer, weighted means tell nothing
@@ -201,7 +201,7 @@ def approximation_error(
     by_draw = weights.reshape(-1, *[1] * (labels.ndim - 1))
     influence = by_draw * (labels - weighted) - (labels - plain)
     errors = np.abs(weighted - plain) + N_ERRORS * influence.std(axis=0) / np.sqrt(n)
-    unit = 1 if posterior.likelihood.is_multiclass else 2  # the label mean of two classes is 2p − 1
+    unit = 1 if posterior.likelihood.has_codes else 2  # the label mean of two classes is 2p − 1
     return ApproximationError(acceptance, float(errors.max()) / unit)
 
 
@@ -231,8 +231,8 @@ def _label_means(
     """Return the label mean, or the probability of each class, at nodes given each draw."""
     mean, std = conditional_moments(posterior.field, white, rows)
     link = posterior.likelihood.link
-    if not posterior.likelihood.is_multiclass:
-        return np.asarray(expected_label(mean, std, link)).T
+    if posterior.n_fields == 1:
+        return np.swapaxes(label_means_of_one_field(mean, std, link), 0, 1)
     noise = np.random.default_rng(1).normal(size=mean.shape)
     u = mean + std[:, None, None] * noise
     return np.swapaxes(class_shares(u, link), 0, 1)

@@ -18,7 +18,7 @@ from graphuq.results.sampling import draws as draws_of
 from graphuq.results.sampling import is_sampled
 from graphuq.results.storage import label_groups
 from graphuq.results.summaries import class_probability_draws, latent_draws
-from graphuq.results.summaries.binary import expected_label
+from graphuq.results.summaries.ordered import one_link, shares_of_one_field
 from graphuq.results.summaries.random_label import class_shares
 from graphuq.utils.extras import require_extra
 
@@ -130,9 +130,8 @@ def _approximate(result: "Result") -> "dict[str, xr.Dataset]":
     if posterior.likelihood.is_multiclass:
         probability = class_shares(u, link)
     else:
-        u = u[:, :, 0]
-        label = expected_label(u.copy(), np.zeros(len(nodes)), link)
-        probability = np.stack([1 - label, 1 + label], axis=2) / 2
+        u, link = u[:, :, 0], one_link(link, result.answer)
+        probability = shares_of_one_field(u.copy(), np.zeros(len(nodes)), link)
     found = _dataset(result, nodes, {"class_probability": probability, "u": u}, INDEPENDENT, {})
     return {"posterior": found.assign_attrs(draws="independent, of an approximation")}
 

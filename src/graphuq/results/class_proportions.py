@@ -14,6 +14,7 @@ from scipy.optimize import brentq
 from scipy.special import erf
 
 from graphuq.errors import require
+from graphuq.results.summaries.base import Link
 from graphuq.utils.checks import array_of
 
 if TYPE_CHECKING:
@@ -47,9 +48,7 @@ class ClassThreshold(NamedTuple):
         logs = np.log(np.maximum(summaries.probabilities, FLOOR)) + self.for_labels
         return np.asarray(logs.argmax(axis=1))
 
-    def probabilities(
-        self, summaries: Any, link: tuple[np.ndarray, np.ndarray] | None
-    ) -> Float[np.ndarray, "M K"]:
+    def probabilities(self, summaries: Any, link: Link) -> Float[np.ndarray, "M K"]:
         """Return probabilities; for two classes u is Gaussian with the given mean and std."""
         if len(self.for_labels) == 1:
             moved = summaries.latent_mean - self.for_probabilities[0]
@@ -154,7 +153,7 @@ def class_thresholds(result: "Result", proportions: Any) -> ClassThreshold | Non
     shares = checked_proportions(proportions, posterior.n_classes)
     if len(free) == 0:
         return None
-    if posterior.likelihood.is_multiclass:
+    if posterior.likelihood.has_codes:
         return thresholds_of_several(result.probabilities[free], shares)
     mean, std = result.latent_mean[free], result.latent_std[free]
     return thresholds_of_two(mean, std, posterior.likelihood.link, float(shares[1]))
@@ -163,7 +162,7 @@ def class_thresholds(result: "Result", proportions: Any) -> ClassThreshold | Non
 def thresholds_of_two(
     mean: Float[np.ndarray, " N"],
     std: Float[np.ndarray, " N"],
-    link: tuple[np.ndarray, np.ndarray] | None,
+    link: Link,
     share: float,
 ) -> ClassThreshold:
     """Return levels of u above which the share of nodes, and of probability, is as given.
@@ -193,16 +192,16 @@ def thresholds_of_two(
 def mean_label(
     mean: Float[np.ndarray, " N"],
     std: Float[np.ndarray, " N"],
-    link: tuple[np.ndarray, np.ndarray] | None,
+    link: Link,
 ) -> Float[np.ndarray, " N"]:
     """Return the mean label for Gaussian u."""
-    weights, scales = (np.ones(1), np.zeros(1)) if link is None else link
+    weights, scales = (np.ones(1), np.zeros(1)) if link is None else link[:2]
     spread = np.sqrt(2 * (std[:, None] ** 2 + scales[None, :] ** 2)).clip(1e-150)
     total: Float[np.ndarray, " N"] = erf(mean[:, None] / spread) @ weights
     return total
 
 
-def _width(link: tuple[np.ndarray, np.ndarray] | None) -> float:
+def _width(link: Link) -> float:
     return 0.0 if link is None else float(link[1].max())
 
 

@@ -7,8 +7,16 @@ from jaxtyping import Float, Int
 
 from graphuq.errors import IncompatibleParts, require
 from graphuq.inference import Point
-from graphuq.results.joint_labels import BLOCK_NODES, draws_that_lead, field_draws, with_noise
+from graphuq.results.joint_labels import (
+    BLOCK_NODES,
+    draws_that_lead,
+    field_draws,
+    in_order,
+    link_of,
+    with_noise,
+)
 from graphuq.results.summaries.base import slices
+from graphuq.results.summaries.ordered import cuts
 
 if TYPE_CHECKING:
     from graphuq.results.result import Result
@@ -123,10 +131,13 @@ def _error_draws(result: "Result", nodes: Int[np.ndarray, " n"]) -> Float[np.nda
     wrong, counts = 1 - p[nodes].max(axis=1), np.zeros(N_DRAWS)
     if wrong.sum() == 0:
         return counts
-    u, link = field_draws(result, nodes, N_DRAWS, rng), result.posterior.likelihood.link
+    u, link = field_draws(result, nodes, N_DRAWS, rng), link_of(result)
     for part in slices(len(nodes), BLOCK_NODES):
         own, every = p[nodes[part]], np.ones(u[part].shape[:2], dtype=bool)
         noisy = with_noise(u[part], link, rng)
-        right = draws_that_lead(noisy, own.argmax(axis=1), own.max(axis=1), every, rng)
+        if cuts(link):
+            right = in_order(noisy, own, rng) == own.argmax(axis=1)[:, None]
+        else:
+            right = draws_that_lead(noisy, own.argmax(axis=1), own.max(axis=1), every, rng)
         counts += (~right).sum(axis=0)
     return np.minimum(counts * (expected / wrong.sum()), n_nodes)

@@ -4,8 +4,9 @@ Draws of the field say which nodes have a class together. How often a node has i
 exactly: reported probabilities come from more accurate marginals (`summaries.tilted`), and an
 average over blocks and class shares change them. So each node receives its most probable class in
 as many draws as its probability says, those in which the field of the class leads most. What is
-left goes to the other classes in turn. This is a copula: the order of draws is that of the field,
-and the marginals are given.
+left goes to the other classes in turn. Ordered classes have one field, and the draws in which it
+is smallest have the lowest class. This is a copula: the order of draws is that of the field, and
+the marginals are given.
 """
 
 from typing import TYPE_CHECKING
@@ -15,6 +16,7 @@ from jaxtyping import Bool, Float, Int
 
 from graphuq.results.joint_draws import joint_draws
 from graphuq.results.summaries.base import Link, slices
+from graphuq.results.summaries.ordered import cuts, one_link
 
 if TYPE_CHECKING:
     from graphuq.results.result import Result
@@ -46,10 +48,29 @@ def joint_labels(
     """
     p = result.probabilities[nodes] if probabilities is None else probabilities
     u = field_draws(result, nodes, n_draws, rng)
-    codes, link = np.empty(u.shape[:2], dtype=np.int64), result.posterior.likelihood.link
+    codes, link = np.empty(u.shape[:2], dtype=np.int64), link_of(result)
     for part in slices(len(u), BLOCK_NODES):
-        codes[part] = _in_turn(with_noise(u[part], link, rng), p[part], rng)
+        noisy = with_noise(u[part], link, rng)
+        codes[part] = in_order(noisy, p[part], rng) if cuts(link) else _in_turn(noisy, p[part], rng)
     return codes
+
+
+def link_of(result: "Result") -> Link:
+    """Return the link of a result; of a mixture with one noise for all components."""
+    return one_link(result.posterior.likelihood.link, result.answer)
+
+
+def in_order(
+    u: Float[np.ndarray, "B S 1"], p: Float[np.ndarray, "B K"], rng: np.random.Generator
+) -> Int[np.ndarray, "B S"]:
+    """Return the ordered class of each node in each draw: draws of small u have low classes.
+
+    Numbers of draws are rounded at random.
+    """
+    n_draws = u.shape[1]
+    place = u[:, :, 0].argsort(axis=1).argsort(axis=1) + rng.random((len(p), 1))
+    ends = np.cumsum(p, axis=1)[:, :-1] * n_draws
+    return np.asarray((place[:, :, None] >= ends[:, None, :]).sum(axis=2))
 
 
 def _in_turn(
@@ -75,8 +96,13 @@ def _in_turn(
 def field_draws(
     result: "Result", nodes: Int[np.ndarray, " n"], n_draws: int, rng: np.random.Generator
 ) -> Float[np.ndarray, "n S K"]:
-    """Return joint draws of the field of each class; two classes have opposite ones."""
+    """Return joint draws of the field of each class; two classes have opposite ones.
+
+    Ordered classes have one field.
+    """
     u = joint_draws(result.answer, result.posterior, nodes, n_draws, rng)
+    if result.posterior.likelihood.is_ordered:
+        return u
     return np.concatenate([-u, u], axis=2) / np.sqrt(2) if u.shape[2] == 1 else u
 
 
@@ -86,7 +112,7 @@ def with_noise(
     """Return the field with the noise of a label, if a label is random given the field."""
     if link is None:
         return u
-    weights, scales = link
+    weights, scales = link[:2]
     return u + rng.choice(scales, u.shape[1], p=weights)[:, None] * rng.normal(size=u.shape)
 
 

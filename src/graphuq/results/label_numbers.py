@@ -24,13 +24,13 @@ def label_mean(result: "Result") -> Float[np.ndarray, "N *K"]:
         largest field, and the means are the probabilities of the classes.
     """
     p = result.probabilities
-    return p if result.posterior.likelihood.is_multiclass else p[:, 1] - p[:, 0]
+    return p if result.posterior.likelihood.has_codes else p[:, 1] - p[:, 0]
 
 
 def label_mcse(result: "Result") -> Float[np.ndarray, "N *K"]:
     """Return the Monte-Carlo standard error of `label_mean`, shape (N,) or (N, K)."""
     error = result.mcse
-    return error if result.posterior.likelihood.is_multiclass else error[:, 0] + error[:, 1]
+    return error if result.posterior.likelihood.has_codes else error[:, 0] + error[:, 1]
 
 
 def label_variance(result: "Result") -> Float[np.ndarray, " N"]:
@@ -50,7 +50,7 @@ def class_codes(result: "Result") -> Int[np.ndarray, " N"]:
     Of two equally probable classes it is the second one; of several, the first.
     """
     p = result.probabilities
-    if result.posterior.likelihood.is_multiclass:
+    if result.posterior.likelihood.has_codes:
         return np.asarray(p.argmax(axis=1))
     return (p[:, 1] >= p[:, 0]).astype(np.int64)
 
@@ -64,7 +64,7 @@ def labels(result: "Result") -> Float[np.ndarray, " N"]:
         −1 or +1 (+1 on a tie); for more classes, codes from 0.
     """
     codes = class_codes(result).astype(np.float64)
-    return codes if result.posterior.likelihood.is_multiclass else 2 * codes - 1
+    return codes if result.posterior.likelihood.has_codes else 2 * codes - 1
 
 
 def entropy(result: "Result") -> Float[np.ndarray, " N"]:

@@ -32,7 +32,7 @@ from graphuq.results.diagnostics import node_rows
 from graphuq.results.integrated_weights import by_integrated_weights
 from graphuq.results.summaries import latent_draws
 from graphuq.results.summaries.base import slices
-from graphuq.results.summaries.binary import expected_label
+from graphuq.results.summaries.ordered import shares_of_one_field
 from graphuq.results.summaries.random_label import class_shares
 from graphuq.utils.arrays import double_precision
 from graphuq.utils.pareto import smooth_weights
@@ -152,12 +152,12 @@ def _(answer: GaussianApproximation, posterior: Posterior) -> LeaveOneOut:
         before = mean / variance - shift
         variance = 1 / (1 / variance - precision)
         mean = variance * before
-    logs = _log_partitions(posterior.likelihood, mean, variance)
+    logs = _log_partitions(posterior, mean, variance)
     u = mean + posterior.likelihood.prior_mean
-    label = expected_label(u[:, None], np.sqrt(variance), posterior.likelihood.link)[:, 0]
+    shares = shares_of_one_field(u[:, None], np.sqrt(variance), posterior.likelihood.link)
     return LeaveOneOut(
         of_label=np.exp(logs - logsumexp(logs, axis=1, keepdims=True)),
-        of_class=np.stack([1 - label, 1 + label], axis=1) / 2,
+        of_class=shares[:, 0],
         pareto_shape=np.full(len(mean), np.nan),
     )
 
@@ -250,7 +250,7 @@ def own_values(likelihood: Likelihood, draws: Draws) -> dict[str, np.ndarray]:
 
 def codes_of_classes(posterior: Posterior) -> Float[np.ndarray, " K"]:
     """Return the label of each class: −1 and +1, or 0 to K − 1."""
-    if posterior.likelihood.is_multiclass:
+    if posterior.likelihood.has_codes:
         return np.arange(posterior.n_classes, dtype=np.float64)
     return np.array([-1.0, 1.0])
 
@@ -288,8 +288,8 @@ def _classes_of(
 ) -> Float[np.ndarray, "B S K"]:
     """Return the probability of each class given u, as `Result.probabilities` defines it."""
     if u.ndim == 2:
-        label = expected_label(u.copy(), np.zeros(len(u)), posterior.likelihood.link)
-        return np.stack([1 - label, 1 + label], axis=2) / 2
+        link = posterior.likelihood.link
+        return shares_of_one_field(u.copy(), np.zeros(len(u)), link)
     if "n_classes" in values:
         absent = np.arange(u.shape[2]) >= values["n_classes"][:, None]
         u = np.where(absent, -np.inf, u)
@@ -320,7 +320,7 @@ def _log_probs_of_labels(
     """Return the log probabilities of M sets of labels."""
     found = _log_probs(likelihood, np.swapaxes(u, 0, 1), labels, values)
     if likelihood.uses_all_nodes:
-        none = np.full((1, len(u)), -1.0 if likelihood.is_multiclass else 0.0)
+        none = np.full((1, len(u)), -1.0 if likelihood.has_codes else 0.0)
         found = found - _log_probs(likelihood, np.swapaxes(u, 0, 1), none, values)
     return np.moveaxis(found, 0, 2)
 
@@ -344,11 +344,12 @@ def _log_probs(
 
 
 def _log_partitions(
-    likelihood: Likelihood, mean: Float[np.ndarray, " J"], variance: Float[np.ndarray, " J"]
-) -> Float[np.ndarray, "J 2"]:
-    """Return the log probabilities of −1 and of +1 given a Gaussian u at each label."""
-    ones = np.ones_like(mean)
-    logs = [likelihood.tilt(mean, variance, y).log_partition for y in (-ones, ones)]
+    posterior: Posterior, mean: Float[np.ndarray, " J"], variance: Float[np.ndarray, " J"]
+) -> Float[np.ndarray, "J K"]:
+    """Return the log probability of each class as a label, given a Gaussian u at each label."""
+    likelihood, ones = posterior.likelihood, np.ones_like(mean)
+    codes = codes_of_classes(posterior)
+    logs = [likelihood.tilt(mean, variance, y * ones).log_partition for y in codes]
     return np.stack(logs, axis=1)
 
 

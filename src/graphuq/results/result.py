@@ -74,7 +74,7 @@ class Result:
 
     def __post_init__(self) -> None:
         n_classes = self.posterior.n_classes
-        several = self.posterior.likelihood.is_multiclass
+        several = self.posterior.likelihood.has_codes
         codes = np.arange(n_classes) if several else np.array([-1, 1])
         names = codes if self.classes is None else np.asarray(self.classes)
         require(

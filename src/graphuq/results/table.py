@@ -132,7 +132,7 @@ def given_codes(result: "Result") -> Int[np.ndarray, " N"]:
     """Return the class that each node was given, as an index, or −1."""
     posterior, codes = result.posterior, np.full(len(result.has_evidence), -1)
     labels = np.asarray(posterior.labels)
-    codes[posterior.labelled] = labels if posterior.likelihood.is_multiclass else labels > 0
+    codes[posterior.labelled] = labels if posterior.likelihood.has_codes else labels > 0
     return codes
 
 

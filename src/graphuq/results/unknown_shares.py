@@ -77,8 +77,7 @@ def share_odds(result: "Result") -> Float[np.ndarray, " K"] | None:
 
 def label_shares(posterior: Posterior) -> Float[np.ndarray, " K"]:
     """Return the class shares t of the labels, as the fit takes them."""
-    several = posterior.likelihood.is_multiclass
-    n_classes = posterior.likelihood.min_classes if several else 2
+    n_classes, several = posterior.likelihood.min_classes, posterior.likelihood.has_codes
     codes = np.asarray(posterior.labels if several else posterior.labels > 0, dtype=int)
     counts = np.bincount(codes, minlength=n_classes)
     return np.asarray((PRIOR_COUNT + counts) / (PRIOR_COUNT * n_classes + counts.sum()))

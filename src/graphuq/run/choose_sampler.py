@@ -14,6 +14,7 @@ from graphuq import inference
 from graphuq.errors import IncompatibleParts, InvalidInput
 from graphuq.inference import (
     CollapsedGibbs,
+    EachComponent,
     ExpectationPropagation,
     GaussianApproximation,
     Independence,
@@ -260,7 +261,8 @@ def needs_no_draws(posterior: Posterior) -> bool:
     For an average over several classes, with two labels a class or more, its log score is that of
     draws to 0.002, and its calibration is the same: docs/archive/without_draws.md. With one
     label a class it is worse by 0.0045. For two classes with fewer than fifteen labels draws weigh
-    class shares. For one probit of many classes, or of several and very many labels, draws would
+    class shares. Of another likelihood of one field, such as ordered classes, an average has no
+    other evidence. For one probit of many classes, or of several and very many labels, draws would
     take minutes.
     """
     likelihood, n_labels = posterior.likelihood, len(posterior.labels)
@@ -268,6 +270,8 @@ def needs_no_draws(posterior: Posterior) -> bool:
         if likelihood.is_multiclass:
             return n_labels >= MIN_LABELS_EACH * posterior.n_classes
         return are_many_of_two(posterior)
+    if posterior.is_weighted:  # no sampler has the evidence of other likelihoods
+        return EachComponent(ABOUT).refusal(posterior) is None
     if not likelihood.is_multiclass:
         return False
     known = not (posterior.learnt or likelihood.has_soft_labels)

@@ -213,9 +213,9 @@ def _without_draws(
         try:
             answer = method.run(posterior, RunSettings(rng=rng, progress=report))
         except (InvalidInput, IncompatibleParts):
-            if posterior.is_weighted:
+            if posterior.is_weighted and ModelAverage().refusal(posterior) is None:
                 return None
-            raise  # with very many labels or classes draws are no way out
+            raise  # draws are no way out
     return _result(posterior, method, answer, rng)
 
 

@@ -165,7 +165,7 @@ class SearchProblem:
                 + (f"{', '.join(learnt)} learnt by sampling" if learnt else "all nodes have a term")
                 + "; give numbers, or use another likelihood"
             )
-        labels = self.codes if likelihood.is_multiclass else 2 * self.codes - 1
+        labels = self.codes if likelihood.has_codes else 2 * self.codes - 1
         pairs = self._pairs(classifier, weight)
         return GraphEvidence(
             pairs=pairs,

@@ -19,7 +19,7 @@ from graphuq.utils.extras import require_extra
 
 SERVED = {
     "graph": "knn", "weights": "auto", "metric": None, "laplacian": "symmetric",
-    "tail_eigenvalue": False, "max_classes": None, "class_proportions": None,
+    "tail_eigenvalue": False, "max_classes": None, "ordered": False, "class_proportions": None,
     "out_of_sample": "mean",
 }  # fmt: skip
 """Parameters of the classifier that have one value beside a store."""

@@ -10,6 +10,7 @@ from graphuq.inference.model_average.likely_components import (
     likeliest_of_block,
     screened,
     screened_for_two,
+    stratified,
 )
 from graphuq.inference.model_average.sampler import ModelAverage
 
@@ -26,5 +27,6 @@ __all__ = [
     "likeliest_of_block",
     "screened",
     "screened_for_two",
+    "stratified",
     "weigh_shares",
 ]

@@ -72,7 +72,7 @@ def counts_of_two(posterior: Posterior) -> Float[np.ndarray, "2"]:
 
 def are_many_of_two(posterior: Posterior) -> bool:
     """Return whether there are two classes, and so many labels of each that no weights are used."""
-    several = posterior.likelihood.is_multiclass
+    several = posterior.likelihood.has_codes
     return not several and bool(counts_of_two(posterior).min() >= MANY)
 
 
@@ -81,5 +81,5 @@ def weigh_shares(posterior: Posterior) -> bool:
 
     With many, and with several classes, `graphuq.results.unknown_shares` estimates the shares.
     """
-    several = posterior.likelihood.is_multiclass
+    several = posterior.likelihood.has_codes
     return posterior.label_design == "by-class" and not several and not are_many_of_two(posterior)

@@ -3,6 +3,9 @@
 Draws of the components are joined in proportion to their weights, each in its own order. Gaussians
 become a mixture of Gaussians.
 
+The components of a probit are weighed before the method runs (`component_weights`). With another
+likelihood of one field the approximation itself gives the evidence of each component.
+
 Labels that someone chose class by class tell nothing about class shares (`class_shares`). The
 weight of a field is then a function of its class shares. Draws are taken again in proportion to
 it. A Gaussian is moved along the one direction in which the weights change most, so that mean and
@@ -15,9 +18,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Float, Int
-from scipy.special import log_ndtr, logsumexp, softmax
+from scipy.special import log_ndtr, log_softmax, logsumexp, softmax
 
-from graphuq.errors import IncompatibleParts
+from graphuq.errors import IncompatibleParts, InvalidInput
 from graphuq.inference.answers import GaussianApproximation, GaussianMixture, Point
 from graphuq.inference.base import Approximation, Sampler
 from graphuq.inference.checkpoint import checkpoint_of_part
@@ -26,6 +29,7 @@ from graphuq.inference.model_average.class_shares import ClassShares
 from graphuq.inference.model_average.component_weights import (
     N_APPROXIMATED,
     N_SAMPLED,
+    ComponentWeights,
     component_weights,
 )
 from graphuq.inference.settings import RunSettings
@@ -33,6 +37,7 @@ from graphuq.posterior.posterior import Posterior
 from graphuq.utils.checks import seed_number
 
 MIN_DRAWS = 100  # of each chain and component, of which few are used if its weight is small
+MIN_WEIGHT = 1e-3  # share of the likeliest component, below which one is left out
 MAX_TILT, MIN_TILT = 8_000, 400  # draws of all Gaussians, by which class shares are weighed, in
 # proportion to their weights; least draws of one
 
@@ -53,8 +58,11 @@ class EachComponent:
 
     def refusal(self, posterior: Posterior) -> str | None:
         """Return why the method cannot serve the components, or None."""
-        if posterior.likelihood.latent_noise_std is None or posterior.likelihood.learnt:
-            return f"{self} needs a Probit of fixed noise and classes, not {posterior.likelihood}"
+        likelihood = posterior.likelihood
+        approximates = isinstance(self.method, Approximation) and not likelihood.is_multiclass
+        if likelihood.learnt or (likelihood.latent_noise_std is None and not approximates):
+            other = "; use 'expectation-propagation'" if not likelihood.is_multiclass else ""
+            return f"{self} needs a Probit of fixed noise and classes, not {likelihood}{other}"
         return self.method.refusal(posterior.component(0))
 
     def unused_arguments(self, given: Any) -> list[str]:
@@ -83,6 +91,8 @@ class EachComponent:
             If the method answers with a point: points have no average.
         """
         seed = seed_number(settings.rng)
+        if posterior.likelihood.latent_noise_std is None:
+            return self._by_own_evidence(posterior, settings)
         # Gaussians under the weight of class shares bring a correction of their own.
         by_class = ClassShares.of(posterior) is not None
         corrected = not (by_class and isinstance(self.method, Approximation))
@@ -105,14 +115,55 @@ class EachComponent:
             answer: Any = self.method.run(one, changed, start)
             self.method.check(one, answer)
             if isinstance(answer, Point):
-                raise IncompatibleParts(
-                    f"{self.method} gives a point, and points of several components have no "
-                    "average; use model='likeliest'"
-                )
+                raise IncompatibleParts(self._no_average)
             answers.append(answer)
         if isinstance(answers[0], GaussianApproximation):
             return self._mixture(posterior, own, answers, found, seed)
         return self._joined(posterior, own, answers, found, settings, seed)
+
+    def _by_own_evidence(self, posterior: Posterior, settings: RunSettings) -> GaussianMixture:
+        """Return the Gaussians of all components with the weights that their evidence gives.
+
+        A component without a fixed point is left out, unless none has one.
+        """
+        mixture: Any = posterior.prior
+        log_prior, kept, answers = mixture.log_probabilities, [], []
+        failure: Exception | None = None
+        for number in np.flatnonzero(np.isfinite(log_prior)).tolist():
+            one = posterior.component(number)
+            try:
+                answer: Any = self.method.run(one, settings)
+            except InvalidInput as error:
+                failure = error
+                continue
+            self.method.check(one, answer)
+            if isinstance(answer, Point):
+                raise IncompatibleParts(self._no_average)
+            kept.append((number, one))
+            answers.append(answer)
+        if not kept:
+            assert failure is not None
+            raise failure
+        numbers, own = map(list, zip(*kept, strict=True))
+        log_weights = log_prior[numbers] + [answer.log_evidence for answer in answers]
+        weights = softmax(log_weights)
+        order = np.flatnonzero(weights >= MIN_WEIGHT * weights.max())
+        found = ComponentWeights(
+            np.array(numbers)[order],
+            log_softmax(log_weights[order]),
+            float(logsumexp(log_weights)),
+            None,
+            [],
+        )
+        own, answers = [own[m] for m in order], [answers[m] for m in order]
+        return self._mixture(posterior, own, answers, found, seed_number(settings.rng))
+
+    @property
+    def _no_average(self) -> str:
+        return (
+            f"{self.method} gives a point, and points of several components have no average; use "
+            "model='likeliest'"
+        )
 
     def _mixture(
         self, posterior: Posterior, own: list[Posterior], answers: list[Any], found: Any, seed: int

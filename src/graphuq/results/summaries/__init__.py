@@ -38,9 +38,9 @@ def summarize(
 ) -> NodeSummaries:
     """Return means, deviations and Monte-Carlo errors at nodes.
 
-    See `binary.summarize` and `multiclass.summarize`.
+    See `binary.summarize`, `ordered.summarize` and `multiclass.summarize`.
     """
-    found: NodeSummaries = module_for(field).summarize(answer, field, rows, link)
+    found: NodeSummaries = module_for(field, link).summarize(answer, field, rows, link)
     return found
 
 
@@ -51,5 +51,5 @@ def label_errors(
     link: Link = None,
 ) -> Float[np.ndarray, "B *K"]:
     """Return the Monte-Carlo errors of label means alone, which stop rules need repeatedly."""
-    errors: np.ndarray = module_for(field).label_errors(draws, field, rows, link)
+    errors: np.ndarray = module_for(field, link).label_errors(draws, field, rows, link)
     return errors

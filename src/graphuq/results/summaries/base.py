@@ -21,7 +21,7 @@ BATCHES, BATCHES_A_CHAIN = (
     20,
 )  # batches in total, and at most per chain, for the Monte-Carlo error
 
-Link: TypeAlias = tuple[np.ndarray, np.ndarray] | None
+Link: TypeAlias = tuple[np.ndarray, ...] | None
 """`Likelihood.link` of a label that is drawn given u; None if the label is the sign of u."""
 
 
@@ -80,6 +80,10 @@ class Rows:
         """Return a part of the rows."""
         mean = None if self.mean is None else self.mean[part]
         return Rows(self.eigenvectors[part], self.scale[part], self.at_labelled[part], mean)
+
+    def below(self, threshold: float) -> "Rows":
+        """Return the rows of u minus a threshold."""
+        return dataclasses.replace(self, mean=self.shift - threshold)
 
     @property
     def shift(self) -> Float[np.ndarray, " B"]:

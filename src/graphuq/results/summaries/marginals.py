@@ -11,9 +11,10 @@ from graphuq.inference import GaussianApproximation, GaussianMixture, Point
 from graphuq.inference.draws import Draws
 from graphuq.likelihoods import Likelihood
 from graphuq.posterior.field import ClassField, LabelledField
-from graphuq.results.summaries import binary, multiclass
+from graphuq.results.summaries import binary, multiclass, ordered
 from graphuq.results.summaries.base import BLOCK_ELEMENTS, Link, Rows, conditional_moments, slices
 from graphuq.results.summaries.mixtures import mixture_interval
+from graphuq.results.summaries.ordered import cuts, grade_shares
 from graphuq.results.summaries.random_label import class_shares
 from graphuq.utils.arrays import double_precision
 
@@ -21,9 +22,14 @@ QUANTILE_DRAWS = 2_000  # largest number of evenly spaced draws for credible int
 QUADRATURE_ELEMENTS = 2**16  # integrals of one block; each may need 64 values of u
 
 
-def module_for(field: LabelledField | ClassField) -> ModuleType:
-    """Return the module that summarises a field: `binary` for one field a node, or `multiclass`."""
-    return multiclass if field.n_fields > 1 else binary
+def module_for(field: LabelledField | ClassField, link: Link = None) -> ModuleType:
+    """Return the module that summarises a field.
+
+    It is `binary` for one field a node, `ordered` if a link cuts it into classes, or `multiclass`.
+    """
+    if field.n_fields > 1:
+        return multiclass
+    return ordered if cuts(link) else binary
 
 
 def latent_draws(
@@ -53,6 +59,8 @@ def class_probability_draws(
         white = draws.white.reshape(-1, draws.white.shape[-1]).astype(np.float64)
         with double_precision():
             mean, std = conditional_moments(field, white, rows)
+        if cuts(link):
+            return grade_shares(mean, std[:, None] * draws.units[:, 0], link)
         units = None if draws.tail_std is None else draws.units[:, 0]
         label = binary.expected_label(mean, std, link, units)
         return np.stack([1 - label, 1 + label], axis=2) / 2

@@ -30,7 +30,7 @@ def check_class_shares(result: "Result") -> Check:
     (``class_proportions``).
     """
     posterior = result.posterior
-    if not posterior.likelihood.is_multiclass or posterior.label_design != "by-class":
+    if not posterior.likelihood.has_codes or posterior.label_design != "by-class":
         sentence = "Class shares are given, or learnt, or labels count as drawn at random."
         return Check(0.0, MAX_CHANGED, "green", sentence)
     p = result.probabilities[~is_labelled(result) & result.has_evidence]

@@ -5,7 +5,7 @@ from jaxtyping import Float
 from scipy.special import ndtr
 
 from graphuq.results.summaries.base import Link, slices
-from graphuq.results.summaries.binary import expected_label
+from graphuq.results.summaries.ordered import label_means_of_one_field
 
 GRID_CELLS, GRID_WIDTH = 64, 5.0  # cells of an integral over u, and standard deviations around it
 BLOCK_ELEMENTS = 500_000  # nodes × classes × cells of one block, which fits the CPU cache
@@ -17,7 +17,7 @@ def label_means_of(
 ) -> Float[np.ndarray, "M *K"]:
     """Return label means of Gaussian fields with these means and standard deviations."""
     if mean.ndim == 1:
-        return expected_label(mean[:, None].copy(), std.reshape(-1), link)[:, 0]
+        return label_means_of_one_field(mean[:, None].copy(), std.reshape(-1), link)[:, 0]
     weights, scales = (np.ones(1), np.zeros(1)) if link is None else link
     parts = [
         weight * largest_probabilities(mean, np.sqrt(np.broadcast_to(std, mean.shape) ** 2 + s**2))

@@ -156,7 +156,7 @@ def _log_normalizer(result: "Result") -> float | None:
     A likelihood may leave out a constant. If the sum depends on u, as with Gaussian noise, it is
     not a distribution of class labels.
     """
-    likelihood = result.posterior.likelihood.unshifted
+    likelihood = result.posterior.likelihood.unshifted.of_component(0)
     if likelihood.uses_all_nodes or likelihood.has_soft_labels:
         return None
     values = {}

@@ -112,14 +112,12 @@ def _on_graph(posterior: Posterior) -> Posterior | None:
     spectrum = spectrum_of(posterior.spectrum, terms[0].block)
     if len(terms) > 1 or terms[0].prior is None or spectrum is None:
         return None
-    likelihood: Any = posterior.likelihood
-    noise = {"noise_std": likelihood.latent_noise_std / terms[0].scale}
     return _if_cut(
         dataclasses.replace(
             posterior,
             spectrum=spectrum,
             prior=terms[0].prior,
-            likelihood=dataclasses.replace(likelihood, **noise),
+            likelihood=posterior.likelihood.rescaled(1 / terms[0].scale),
         )
     )
 

@@ -33,6 +33,7 @@ from graphuq.posterior.posterior import Posterior
 from graphuq.priors import Modes, Prior
 from graphuq.results.reported import label_means_as_reported
 from graphuq.results.summaries.base import slices
+from graphuq.results.summaries.ordered import one_link
 from graphuq.results.trust.base import Check, Level, not_computed
 from graphuq.results.trust.gaussian_labels import label_means_of
 from graphuq.results.trust.second_fit import label_means_of_tails
@@ -247,7 +248,7 @@ def _first_order(
     posterior, spectrum = result.posterior, result.posterior.spectrum
     share = spectrum.node_scale[chosen] ** 2 * _omitted_share(spectrum, chosen)
     mean, std = result.latent_mean[chosen], result.latent_std[chosen]
-    link = posterior.likelihood.link
+    link = one_link(posterior.likelihood.link, result.answer)
     before = label_means_of(mean, std, link)
     moves = []
     for eigenvalue in eigenvalues:

@@ -1,0 +1,167 @@
+"""The default model of ordered classes: an average over components, with one set of thresholds."""
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float, Int
+from scipy.special import softmax
+
+from graphuq.distributions import Categorical
+from graphuq.errors import IncompatibleParts, InvalidInput
+from graphuq.evidence.thresholds import learn_thresholds, thresholds_of_shares
+from graphuq.inference import ExpectationPropagation
+from graphuq.inference.model_average import stratified
+from graphuq.likelihoods import Ordered
+from graphuq.models.average import ENOUGH_EACH, Average
+from graphuq.models.base import eigenpairs_of
+from graphuq.models.labels import Labels
+from graphuq.models.learnt_odds import learnt_mixture
+from graphuq.models.mixture import Mixture, changed
+from graphuq.posterior.posterior import Posterior
+from graphuq.spectrum import Laplacian, SpectralBasis
+from graphuq.utils.arrays import parallel_map
+
+N_COMPARED = 100  # labels that tell which components are likely
+BEHIND = 8.0  # log weight behind the largest, from which a component is left out; with n more
+# labels, √n more, the deviation of what they add to a difference
+MIN_WEIGHT, MAX_FITTED = 0.05, 5  # share of the likeliest component, and number of components, by
+# which thresholds are learnt
+SCREENING = ExpectationPropagation(tolerance=1e-2)  # of a mean, in standard deviations
+
+
+@dataclass(frozen=True, repr=False)
+class OrderedAverage(Average):
+    """Average over priors on graphs and functions of the features, for ordered classes.
+
+    Components and prior odds are those of `Average`, each with the `Ordered` likelihood. Field and
+    noise together have variance 1 at an average node in every component, so that thresholds are
+    normal quantiles of class shares and all components have the same. They maximise the evidence
+    of the likeliest components; see `graphuq.evidence.thresholds` and docs/theory.md, "Ordered
+    classes". Grades may be without labels.
+
+    Parameters
+    ----------
+    label_design : {"auto", "by-class", "random"}, default "auto"
+        As for `Average`.
+
+    Examples
+    --------
+    >>> import numpy as np, graphuq as gq
+    >>> x = np.linspace(0, 1, 90)[:, None]
+    >>> basis = gq.Basis.of(gq.graphs.knn_graph(x))
+    >>> grades = np.where(np.arange(90) % 9 == 0, (3 * x[:, 0]).astype(int).clip(max=2), -1)
+    >>> labels = gq.models.Labels.of(grades)._replace(ordered=True)
+    >>> posterior = gq.models.OrderedAverage().posterior(basis, labels)
+    >>> posterior.likelihood.n_classes, posterior.n_fields
+    (3, 1)
+    """
+
+    @property
+    def takes_order(self) -> bool:
+        """Whether the order of classes is part of the model."""
+        return True
+
+    @property
+    def averages_in_order(self) -> bool:
+        """Whether ordered classes lead to an average, which approximations alone serve."""
+        return True
+
+    def check(self, labels: Labels) -> None:
+        """Raise `IncompatibleParts` for labels without order, or with weights."""
+        super().check(labels)
+        if not labels.ordered:
+            raise IncompatibleParts(
+                f"{self} needs the order of the classes: set ordered=True, or a list of classes"
+            )
+        if labels.weights is not None and (labels.weights != 1).any():
+            raise IncompatibleParts(
+                f"{self} takes no weights of labels: leave sample_weight out, or the order"
+            )
+
+    def posterior(self, basis: SpectralBasis | Laplacian, labels: Labels) -> Posterior:
+        """Return the weighted set of posteriors; see `Model.posterior`."""
+        self.check(labels)
+        if isinstance(basis, Laplacian) or basis.tail_eigenvalue is not None:
+            raise IncompatibleParts(
+                f"{self} needs eigenpairs without a tail; leave tail_eigenvalue out"
+            )
+        own = basis if labels.are_enough(ENOUGH_EACH) else eigenpairs_of(basis)
+        mixture, noise = of_unit_variance(learnt_mixture(own, labels.n_classes, len(labels.codes)))
+        first = thresholds_of_shares(np.bincount(labels.codes, minlength=labels.n_classes))
+        made = Posterior(
+            own,
+            mixture,
+            Ordered(first, noise),
+            labels.nodes,
+            labels.codes,
+            label_design=self.design_of(labels),
+        )
+        log_weights = _log_weights(made)
+        kept, odds = _left(log_weights, len(labels.codes), mixture.log_probabilities)
+        most = kept[np.argsort(-log_weights[kept])][:MAX_FITTED]
+        most = most[softmax(log_weights[most]) >= MIN_WEIGHT * softmax(log_weights[most]).max()]
+        several = [made.component(number) for number in most.tolist()]
+        thresholds = learn_thresholds(several, mixture.log_probabilities[most], 1.0)
+        components = tuple(mixture.components[m] for m in kept.tolist())
+        prior = Mixture(components, Categorical(odds))
+        return replace(made, prior=prior, likelihood=Ordered(thresholds, noise[kept]))
+
+
+def of_unit_variance(mixture: Mixture) -> tuple[Mixture, Float[np.ndarray, " M"]]:
+    """Return a mixture made for noise 1, scaled so that field and noise have the variance 1.
+
+    Returns
+    -------
+    mixture : Mixture
+    noise_std : numpy.ndarray, shape (M,)
+        γ of each component.
+    """
+    variances = np.array([sum(term.scale**2 for term in terms) for terms in mixture.components])
+    noise = 1 / np.sqrt(1 + variances)
+    components = tuple(
+        tuple(changed(term, {"scale": term.scale * std}) for term in terms)
+        for terms, std in zip(mixture.components, noise.tolist(), strict=True)
+    )
+    return changed(mixture, {"components": components}), noise
+
+
+def _log_weights(posterior: Posterior) -> Float[np.ndarray, " M"]:
+    """Return the log of prior odds times evidence of some labels; −inf without a fixed point."""
+    codes = np.asarray(posterior.labels).astype(int)
+    some = stratified(codes)[:N_COMPARED]
+    few = replace(posterior, labelled=posterior.labelled[some], labels=posterior.labels[some])
+    mixture: Any = posterior.prior
+
+    def evidence(number: int) -> float:
+        try:
+            return float(SCREENING.fit(few.component(number).plain_target).log_evidence)
+        except InvalidInput:
+            return -np.inf
+
+    found = mixture.log_probabilities + parallel_map(evidence, range(mixture.n_components))
+    if not np.isfinite(found).any():
+        raise InvalidInput(
+            "y",
+            "labels for which expectation propagation finds no fixed point",
+            "check labels and features, or leave the order of the classes out",
+        )
+    return np.asarray(found)
+
+
+def _left(
+    log_weights: Float[np.ndarray, " M"], n_labels: int, log_prior: Float[np.ndarray, " M"]
+) -> tuple[Int[np.ndarray, " m"], Float[np.ndarray, " m"]]:
+    """Return the numbers of the components that are left, and their odds.
+
+    The least likely one stays, with the odds of all that are left out: the evidence of the average
+    is that of all components.
+    """
+    behind = BEHIND + np.sqrt(max(n_labels - N_COMPARED, 0))
+    likely = log_weights >= log_weights.max() - behind
+    odds = np.exp(log_prior)
+    if likely.all():
+        return np.arange(len(odds)), odds
+    last = int(np.where(likely, np.inf, log_weights).argmin())
+    kept = np.append(np.flatnonzero(likely), last)
+    return kept, np.append(odds[likely], odds[~likely].sum())
