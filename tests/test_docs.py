@@ -50,6 +50,12 @@ def test_an_example_prints_what_the_guide_says(name, capsys):
         np.testing.assert_allclose(found, said, atol=0.05)
 
 
+def test_examples_of_grades_run():
+    tried = doctest.testfile(str(ROOT / "docs" / "ordered.md"), module_relative=False)
+    assert tried.attempted > 0
+    assert tried.failed == 0
+
+
 def test_examples_of_scenes_run():
     tried = doctest.testfile(str(ROOT / "docs" / "scenes.md"), module_relative=False)
     assert tried.attempted > 0

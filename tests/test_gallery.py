@@ -56,6 +56,11 @@ def every_likelihood_is_shown(names):
 
 
 CLAIMS = {
+    "data/grades.py": lambda names: (
+        names["scores"]["with the order"][0] < names["scores"]["without"][0] - 0.05
+        and names["scores"]["with the order"][1] < names["scores"]["without"][1]
+        and names["correlation"] > 0.5
+    ),
     "data/network.py": lambda names: names["accuracy"] > 0.9,
     "data/numbers_as_labels.py": lambda names: (
         names["error"] < names["error_process"] and 0.8 < names["inside"] < 0.97

@@ -33,6 +33,11 @@ def of_class(likelihood):
     return lambda y: likelihood.log_prob(fields, (0.0 if y > 0 else 1.0) * jnp.ones(N))
 
 
+def of_grade(likelihood):
+    """Return that of the middle of three grades, or of the lowest."""
+    return lambda y: likelihood.log_prob(jnp.asarray(u), (1.0 if y > 0 else 0.0) * jnp.ones(N))
+
+
 LIKELIHOODS = {
     "Probit(0.3)": of_sign(gql.Probit(0.3)),
     "Logistic(1.5)": of_sign(gql.Logistic(1.5)),
@@ -42,6 +47,7 @@ LIKELIHOODS = {
     "SoftProbit(0.3), 90 % sure": soft,
     "Softmax(0.5), three classes": of_class(gql.Softmax(0.5)),
     "ConfusionMatrix(), three classes": of_class(gql.ConfusionMatrix()),
+    "Ordered([-1, 1], 0.3), grades": of_grade(gql.Ordered([-1.0, 1.0], 0.3)),
     "GaussianNoise(0.5)": of_sign(gql.GaussianNoise(0.5)),
     "GinzburgLandau(0.5, 0.7)": of_sign(gql.GinzburgLandau(0.5, 0.7)),
     "GinzburgLandauPrior(AtomicNoise(0.9), 0.5)": of_sign(
@@ -57,7 +63,8 @@ probability = {
 # is standard normal before. Steps keep both sides, at different heights. Without noise the labels
 # contradict each other, and nothing is left. With `GaussianNoise` labels are numbers, and the field
 # is near their mean. The double well of Ginzburg and Landau, which counts once a node, keeps it
-# near ±1; its labels are numbers, too, or follow another model.
+# near ±1; its labels are numbers, too, or follow another model. With `Ordered`, +1 stands for the
+# middle of three grades and −1 for the lowest.
 posterior = {}
 for name, log_prob in LIKELIHOODS.items():
     wells = log_prob(0) if "GinzburgLandau" in name else 0.0  # 0: no label
@@ -67,18 +74,16 @@ for name, log_prob in LIKELIHOODS.items():
 
 # %%
 figure, panels = plt.subplots(4, 3, figsize=(11, 10), layout="constrained", sharex=True)
-for ax, (name, (plus, minus)) in zip(panels.flat[:-1], probability.items(), strict=True):
+for ax, (name, (plus, minus)) in zip(panels.flat, probability.items(), strict=True):
     if name in posterior:
         ax.fill_between(u, posterior[name], color="#d5d8dd", label="density of u after ++++−")
     ax.plot(u, plus, color="#2f80cc", label="likelihood of +1")
     ax.plot(u, minus, "--", color="#e76300", label="likelihood of −1")
     ax.set_title(name, fontsize=10)
     ax.spines[["top", "right"]].set_visible(False)
-for ax in [*panels[-1, :2], panels[-2, 2]]:
-    ax.tick_params(labelbottom=True)
+for ax in panels[-1]:
     ax.set_xlabel("field u at the node")
 for ax in panels[:, 0]:
     ax.set_ylabel("probability or density")
-panels[-1, -1].set_axis_off()
-panels[-1, -1].legend(*panels[0, 0].get_legend_handles_labels(), loc="center")
+figure.legend(*panels[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=3)
 plt.show()

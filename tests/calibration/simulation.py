@@ -89,7 +89,14 @@ def atomic_labels(likelihood, u, rng):
     return sign_of(u) * np.where(rng.uniform(size=len(u)) < right, 1, -1)
 
 
+def grades(likelihood, u, rng):
+    """b_k < u + γ ε ≤ b_{k+1}: the number of thresholds below the noisy value."""
+    noisy = u + likelihood.noise_std * rng.normal(size=len(u))
+    return (noisy[:, None] > likelihood.thresholds).sum(axis=1)
+
+
 LABELS = {
+    gq.likelihoods.Ordered: grades,
     gq.likelihoods.Probit: probit_labels,
     gq.likelihoods.LevelSet: level_set_labels,
     gq.likelihoods.AtomicNoise: atomic_labels,
@@ -151,7 +158,8 @@ def ranks(simulated, assumed, tail, method, thin, n_warmup, n_runs=300):
         z = rng.normal(size=N_NODES)
         u = q @ (std.modes * rng.normal(size=N_EIGENPAIRS)) + std.tail * (z - q @ (q.T @ z))
         labels = simulate_labels(simulated, u[LABELLED], rng).astype(float)
-        posterior = gq.Posterior(spectrum, prior, assumed, LABELLED, [1, 1, 1, 1, -1])
+        both = [1, 1, 1, 1, 0 if assumed.has_codes else -1]
+        posterior = gq.Posterior(spectrum, prior, assumed, LABELLED, both)
         # Posterior() requires both classes, but simulated labels may all be of one class.
         object.__setattr__(posterior, "labels", labels)
         draws = draws_at_nodes(posterior, method, thin, n_warmup, len(found), rng)

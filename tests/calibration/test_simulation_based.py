@@ -77,6 +77,26 @@ def test_wrong_noise_is_detected(name):
     assert min(p_values(ranks(noisy, assumed, False, *METHODS[name]))) < DETECTED
 
 
+GRADES = gq.likelihoods.Ordered([-0.6, 0.1, 0.9], 0.5)
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::graphuq.errors.NotConvergedWarning")  # one short chain
+@pytest.mark.parametrize("tail", [False, True])
+@pytest.mark.parametrize("name", ["expectation propagation", "elliptical slice about EP"])
+def test_fields_of_grades_are_calibrated(name, tail):
+    assert min(p_values(ranks(GRADES, GRADES, tail, *METHODS[name]))) > 1e-3 / 8
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::graphuq.errors.NotConvergedWarning")  # one short chain
+@pytest.mark.parametrize("name", ["expectation propagation", "elliptical slice about EP"])
+def test_wrong_thresholds_are_detected(name):
+    """Negative control: the thresholds of the labels are one field's deviation higher."""
+    higher = gq.likelihoods.Ordered(GRADES.thresholds + 1.0, 0.5)
+    assert min(p_values(ranks(higher, GRADES, False, *METHODS[name]))) < DETECTED
+
+
 @pytest.mark.slow
 def test_every_method_is_calibrated():
     """All methods are tested except MAP and Laplace.

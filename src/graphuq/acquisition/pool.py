@@ -19,8 +19,10 @@ from graphuq.acquisition.joint_covariance import JointCovariance
 from graphuq.errors import IncompatibleParts
 from graphuq.inference import GaussianApproximation, GaussianMixture, Point
 from graphuq.results.joint_draws import coefficient_moments, seen_draws
+from graphuq.results.joint_labels import link_of
 from graphuq.results.label_numbers import margin
 from graphuq.results.result import Result
+from graphuq.results.summaries.ordered import cuts
 
 SHARPNESS = np.pi / np.sqrt(6)  # of a softmax whose noise has unit variance
 MAX_ROWS = 1_000  # candidates and targets that are kept
@@ -49,7 +51,9 @@ class Pool:
     joint : JointCovariance
         Posterior covariance of the field of a class, averaged over classes.
     noise_std : float
-        γ of the probit that is equal to the likelihood, or 0 if there is none.
+        γ of the probit that is equal to the likelihood, or of ordered classes; 0 without either.
+        Ordered classes have one field; what a label of one of them would change is as if each had
+        its own.
     rng : numpy.random.Generator
     """
 
@@ -93,6 +97,8 @@ class Pool:
         joint = JointCovariance(at[0], at[1], (own * scale[candidates]) ** 2)
         noise = result.posterior.likelihood.unshifted.probit_noise_std
         noise = float(noise) if isinstance(noise, float | int) else 0.0
+        if cuts(link := link_of(result)):
+            noise = float(link[1][0])
         probabilities = np.maximum(result.probabilities, FLOOR)
         variance = (at[1] ** 2).sum(axis=1) + (own * scale[targets]) ** 2
         return Pool(

@@ -8,6 +8,7 @@ from jaxtyping import Float, Int
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
+from graphuq.classifier.class_order import refuse_order
 from graphuq.classifier.classifier import GraphClassifier
 from graphuq.classifier.labels import check_classes, shape_of, split_labels, unmasked
 from graphuq.classifier.types import Labels, Table
@@ -103,6 +104,7 @@ class AnnotatorClassifier(GraphClassifier):
             meaning here.
         """
         require(sample_weight is None, "sample_weight", "given beside annotators", "leave it out")
+        refuse_order(self.ordered, "beside annotators, whose classes have no order here")
         inference = inference_from(self.inference)
         require(
             isinstance(inference, MCMC) and inference.is_auto and not inference.on_first_result,

@@ -27,6 +27,11 @@ def is_ordered(ordered: Any) -> bool:
     return True
 
 
+def refuse_order(ordered: Any, beside: str) -> None:
+    """Raise `InvalidInput` if there is an order beside what takes none."""
+    require(not is_ordered(ordered), "ordered", f"{ordered!r} {beside}", "leave it out")
+
+
 def classes_in_order(
     ordered: Any, y: Any, given: np.ndarray, missing_label: object = -1
 ) -> np.ndarray:

@@ -47,6 +47,8 @@ def classify(
     scaling: opt.Scaling = "none",
     pca: opt.Pca = None,
     positive: opt.Positive = None,
+    ordered: opt.Ordered = False,
+    class_order: opt.ClassOrder = None,
     class_proportions: opt.ClassProportions = None,
     search: opt.Search = None,
     *,
@@ -68,6 +70,7 @@ def classify(
     """
     all_given = dict(locals())
     from graphuq.cli.annotators import annotators_from
+    from graphuq.cli.class_order import check_order
     from graphuq.cli.columns import check_format, label_options, require_one_source, weights_from
     from graphuq.cli.edges import EdgeKind, edge_files
     from graphuq.cli.fitting import check_options, classifier_options, fit_and_write
@@ -96,6 +99,8 @@ def classify(
                 "search": search, "max_classes": given.get("max_classes"),
                 "class_proportions": class_proportions}  # fmt: skip
     annotators = annotators_from(annotator_columns, excluded)
+    beside = {"positive": positive, "search": search, "annotator_columns": annotator_columns}
+    has_order = check_order(ordered, class_order, beside)
     is_table = edges is None and file.suffix.lower() not in GRAPH_SUFFIXES
     if is_table:
         require_one_source(label_column, labels)
@@ -132,6 +137,8 @@ def classify(
             output,
             title=f"graphuq: {file.name}",
             positive=positive,
+            ordered=has_order,
+            class_order=class_order,
             scaling=scaling,
             pca=pca,
             search=parse_search(search),

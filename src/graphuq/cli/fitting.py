@@ -15,6 +15,7 @@ from graphuq.classifier.classifier import GraphClassifier
 from graphuq.classifier.labels import warn_of_placeholder
 from graphuq.classifier.options import check_numbers, model_of
 from graphuq.cli.annotators import joined, say_annotators
+from graphuq.cli.class_order import names_in_order
 from graphuq.cli.columns import refuse_given
 from graphuq.cli.facts import Facts
 from graphuq.cli.options import OF_PARTS, OF_SAMPLING
@@ -45,6 +46,8 @@ def fit_and_write(
     *,
     title: str,
     positive: str | None = None,
+    ordered: bool = False,
+    class_order: str | None = None,
     scaling: str = "none",
     pca: int | None = None,
     image_shape: tuple[int, int] | None = None,
@@ -74,6 +77,10 @@ def fit_and_write(
         Title of the report.
     positive : str, optional
         The one of two classes that is coded as +1; by default the last in sorted order.
+    ordered : bool, default False
+        Whether the classes are grades.
+    class_order : str, optional
+        Their names from the lowest to the highest; by default that of numbers.
     scaling : {"none", "standard"}, default "none"
     pca : int, optional
         Number of principal components.
@@ -103,7 +110,7 @@ def fit_and_write(
     GraphuqError
         If the input cannot be used or a file cannot be written.
     """
-    names = class_names(given, positive)
+    names = names_in_order(given, class_order) if ordered else class_names(given, positive)
     warn_of_placeholder(given.ravel(), given.ravel() != "")
     codes: Any = codes_of_names(given, names)
     truth = _true_labels(table.truth, names, options.get("max_classes"))
@@ -113,7 +120,8 @@ def fit_and_write(
         delete_checkpoints(*checkpoints)
     shares = proportions_of(names, proportions)
     kind = AnnotatorClassifier if annotators else GraphClassifier
-    classifier = kind(**options, missing_label=None, class_proportions=shares)
+    order = list(range(len(names))) if ordered else False
+    classifier = kind(**options, missing_label=None, class_proportions=shares, ordered=order)
     if annotators:
         codes, given = pd.DataFrame(codes, columns=list(annotators)), joined(given)
     tried = None
@@ -134,6 +142,7 @@ def fit_and_write(
     classifier.set_params(progress=not facts.quiet).fit(features, codes, sample_weight=weights)
     names_given = np.array([str(name) or None for name in given], dtype=object)
     classifier.classes_ = np.array(names)  # the fit saw codes: the order of names may differ
+    classifier.ordered = names if ordered else False
     result = with_classes(classifier.result_, names)
     settings = {**result.settings, "table": dict(table.settings)}
     classifier.result_ = dataclasses.replace(result, settings=settings)

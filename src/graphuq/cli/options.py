@@ -292,6 +292,19 @@ Positive = Annotated[
         default="the last in sorted order",
     ),
 ]
+Ordered = Annotated[
+    bool,
+    flag("--ordered", "The classes are grades: numbers, whose order is theirs.", MODEL),
+]
+ClassOrder = Annotated[
+    str | None,
+    option(
+        "CLASSES",
+        "The classes are grades with this order, from the lowest to the highest: low,mid,high.",
+        MODEL,
+        default="no order",
+    ),
+]
 ClassProportions = Annotated[
     str | None,
     option(

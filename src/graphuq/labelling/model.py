@@ -9,6 +9,7 @@ from jaxtyping import Float, Int
 from scipy import sparse
 
 from graphuq.acquisition.query import rule_of
+from graphuq.classifier.class_order import refuse_order
 from graphuq.classifier.classifier import GraphClassifier
 from graphuq.classifier.options import build_graph, graph_from
 from graphuq.graphs import Graph
@@ -82,6 +83,7 @@ class Model:
     ) -> None:
         if classifier is None:
             classifier = default_classifier()
+        refuse_order(classifier.ordered, "beside the labelling page, whose classes have no order")
         self._X = X
         self._rule = rule_of(rule)
         self._settings = GraphClassifier(

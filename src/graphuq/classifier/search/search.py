@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
+from graphuq.classifier.class_order import refuse_order
 from graphuq.classifier.classifier import GraphClassifier
 from graphuq.classifier.given_graph import graph_of, labels_of_names
 from graphuq.classifier.options import graph_from
@@ -129,6 +130,7 @@ class EvidenceSearch(ClassifierMixin, BaseEstimator):
             f"a {type(estimator).__name__}",
             "give a GraphClassifier, and transform X before",
         )
+        refuse_order(estimator.ordered, "beside a search, whose evidence knows no order")
         require(
             estimator.store is None,
             "estimator",

@@ -4,7 +4,7 @@ The probability that a label is above a threshold b is that of the label +1 of t
 field u − b. So these are differences of summaries of two classes.
 """
 
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 from jaxtyping import Float
@@ -18,7 +18,7 @@ from graphuq.results.summaries.base import Link, NodeSummaries, Rows
 from graphuq.results.summaries.mixtures import mixture_summaries
 
 
-def cuts(link: Link) -> bool:
+def cuts(link: Link) -> TypeGuard[tuple[np.ndarray, ...]]:
     """Return whether a link has thresholds between ordered classes."""
     return link is not None and len(link) == 3
 
