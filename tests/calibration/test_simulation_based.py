@@ -15,6 +15,7 @@ from simulation import (
     ON_BLOCKS,
     SERIES,
     annotated_ranks,
+    averaged_grades_ranks,
     averaged_ranks,
     hierarchical_ranks,
     multiclass_ranks,
@@ -95,6 +96,14 @@ def test_wrong_thresholds_are_detected(name):
     """Negative control: the thresholds of the labels are one field's deviation higher."""
     higher = gq.likelihoods.Ordered(GRADES.thresholds + 1.0, 0.5)
     assert min(p_values(ranks(higher, GRADES, False, *METHODS[name]))) < DETECTED
+
+
+@pytest.mark.slow
+def test_average_of_grades_is_calibrated():
+    """Each component has its own noise; a field twenty times smaller is detected."""
+    own = gq.likelihoods.Ordered([-0.6, 0.4], [0.5, 1.0])
+    assert min(p_values(averaged_grades_ranks(own))) > 1e-3 / 2
+    assert min(p_values(averaged_grades_ranks(own, wrong_scale=0.05))) < DETECTED
 
 
 @pytest.mark.slow

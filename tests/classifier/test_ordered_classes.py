@@ -7,6 +7,7 @@ from sklearn.base import clone
 
 import graphuq as gq
 from graphuq.errors import GraphuqError, IncompatibleParts, InvalidInput
+from graphuq.labelling.model import Model as LabellingModel
 
 GRADES = ["low", "mid", "high"]
 N = 120
@@ -240,8 +241,72 @@ def test_shares_can_be_imposed():
     assert shares == pytest.approx([0.5, 0.3, 0.2], abs=0.01)
 
 
-@pytest.mark.parametrize("rule", ["margin", "entropy", "v-optimality"])
+RULES = [
+    "auto",
+    "random",
+    "margin",
+    "entropy",
+    "v-optimality",
+    "sigma-optimality",
+    "variance-reduction",
+    "model-change",
+    "mutual-information",
+    "expected-error-reduction",
+]
+
+
+@pytest.mark.parametrize("rule", RULES)
 def test_rules_of_acquisition(fitted, rule):
     rows = fitted.query(3, rule)
     assert len(set(rows.tolist())) == 3
     assert not np.isin(rows, GIVEN).any()
+
+
+def test_uncertain_rows_are_near_thresholds(fitted):
+    thresholds = fitted.result_.posterior.likelihood.thresholds
+    near = np.abs(fitted.result_.latent_mean[:, None] - thresholds).min(axis=1)
+    rows = gq.most_uncertain(fitted.result_, 10)
+    assert near[rows].mean() < 0.5 * near.mean()
+
+
+def test_evidence_chooses_the_prior_beside_given_thresholds():
+    """What the search says is the evidence of the posterior that it returns."""
+    spectrum = gq.laplacian_spectrum(gq.graphs.knn_graph(X, 15))
+    codes = [GRADES.index(name) for name in TRUTH[GIVEN]]
+    likelihood = gq.likelihoods.Ordered([-0.5, 0.5], 0.4)
+    before = gq.Posterior(spectrum, gq.priors.Matern(0.25, 4.0), likelihood, GIVEN, codes)
+    best = gq.maximize_evidence(before, ["tau", "noise_std"], hyperprior=False)
+    found = gq.infer(best.posterior, "expectation-propagation").log_evidence
+    assert best.log_evidence == pytest.approx(found, abs=1e-4)
+    assert found > gq.infer(before, "expectation-propagation").log_evidence + 0.1
+
+
+def test_what_knows_no_order_refuses_it():
+    own = gq.GraphClassifier(ordered=GRADES)
+    with pytest.raises(InvalidInput, match="beside a search"):
+        gq.EvidenceSearch(own, {"n_neighbors": [10, 15]}).fit(X, Y)
+    readings = np.stack([Y, Y], axis=1)
+    with pytest.raises(InvalidInput, match="beside annotators"):
+        gq.AnnotatorClassifier(ordered=GRADES).fit(X, readings)
+    with pytest.raises(InvalidInput, match="labelling page"):
+        LabellingModel(X, own)
+
+
+def test_soft_labels_of_two_classes_are_refused(fitted):
+    with pytest.raises(IncompatibleParts, match="two classes"):
+        gq.results.soft_label_mean(fitted.result_)
+
+
+def test_arviz_has_probabilities_of_grades(fitted):
+    pytest.importorskip("arviz", reason="pip install arviz")
+    data = gq.to_arviz(fitted.result_)
+    drawn = data.posterior["class_probability"]
+    assert drawn.sizes["class"] == 3
+    nodes = drawn["node"].to_numpy()
+    mean = drawn.mean(("chain", "draw")).to_numpy()
+    assert mean == pytest.approx(fitted.result_.probabilities[nodes], abs=0.08)
+
+
+def test_verdict_names_no_sampler_that_cannot_serve(fitted):
+    assert not fitted.result_.diagnostics.can_be_sampled
+    assert "Sample" not in fitted.result_.diagnostics.verdict

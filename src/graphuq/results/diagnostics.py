@@ -141,6 +141,7 @@ class ApproximationDiagnostics:
     n_iterations: int
     seconds: float
     is_point: bool = False
+    can_be_sampled: bool = True
     estimate_error: Callable[[], ApproximationError] = dataclasses.field(
         default=partial(_known, ApproximationError(None, None)), repr=False, compare=False
     )
@@ -175,8 +176,15 @@ class ApproximationDiagnostics:
 
     def to_plain(self) -> dict[str, Any]:
         """Return the numbers by name, from which `diagnostics_from` makes an equal one."""
-        names = ("description", "n_iterations", "seconds", "is_point", *ApproximationError._fields)
+        names = ("description", "n_iterations", "seconds", "is_point", "can_be_sampled")
+        names += ApproximationError._fields
         return {name: getattr(self, name) for name in names}
+
+    @property
+    def _remedy(self) -> str:
+        if self.can_be_sampled:
+            return SAMPLE
+        return "No sampler serves this average; more labels bring both together."
 
     @property
     def verdict(self) -> str:
@@ -193,22 +201,22 @@ class ApproximationDiagnostics:
                 return f"{name}; its probabilities differ from those of draws by about {error}."
             return (
                 f"{name}; its probabilities differ from those of draws by about {error}, most "
-                f"where labels contradict their neighbours. {SAMPLE}"
+                f"where labels contradict their neighbours. {self._remedy}"
             )
         if self.acceptance is None:
-            return f"{name}; its distance from the posterior is unknown. {SAMPLE}"
+            return f"{name}; its distance from the posterior is unknown. {self._remedy}"
         share = f"{self.acceptance:.0%} of its draws would be accepted as draws of the posterior"
         if self.probability_error is None:
             return (
                 f"{name}, but is too far from the posterior to tell how wrong its probabilities "
-                f"are: {share}. {SAMPLE}"
+                f"are: {share}. {self._remedy}"
             )
         error = f"{self.probability_error:.2g}"
         if self.probability_error <= CLOSE:
             return f"{name}, close to the posterior: probabilities are off by up to about {error}."
         return (
             f"{name}, and differs from the posterior: probabilities may be wrong by up to {error}, "
-            f"most where labels contradict their neighbours; {share}. {SAMPLE}"
+            f"most where labels contradict their neighbours; {share}. {self._remedy}"
         )
 
 
@@ -232,6 +240,8 @@ def _(
         answer.description,
         answer.n_iterations,
         answer.seconds,
+        can_be_sampled=not posterior.is_weighted
+        or posterior.likelihood.latent_noise_std is not None,
         estimate_error=partial(_error_of, posterior, answer),
     )
 

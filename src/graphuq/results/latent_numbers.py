@@ -162,7 +162,7 @@ def interval_at_rows_or_nodes(
 def _response(result: "Result") -> Likelihood:
     """Return the likelihood, if it gives the probability of a label at one node."""
     likelihood = result.posterior.likelihood.unshifted
-    if likelihood.is_multiclass or likelihood.uses_all_nodes or likelihood.learnt:
+    if likelihood.has_codes or likelihood.uses_all_nodes or likelihood.learnt:
         raise IncompatibleParts(
             f"soft labels need a likelihood of two classes with known noise, not {likelihood}; "
             "use probabilities"

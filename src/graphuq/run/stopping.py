@@ -37,7 +37,7 @@ def default_rule(posterior: Posterior) -> "Converged":
     """Return the rule by which sampling stops if neither a rule nor a number of draws is given."""
     few = len(posterior.labels) <= min(FEW_LABELS, FEW_EACH * posterior.n_classes)
     # The label mean of two classes, p₊ − p₋, has twice the error of a probability.
-    unit = 1 if posterior.likelihood.is_multiclass else 2
+    unit = 1 if posterior.likelihood.has_codes else 2
     bound = unit * (SMALL_MCSE if few else PROBABILITY_MCSE)
     return Converged(label_mcse=bound, label_mcse_share=MCSE_SHARE)
 

@@ -14,7 +14,7 @@ from graphuq.inference import GaussianMixture
 from graphuq.inference.draws import Draws
 from graphuq.posterior.field import LabelledField
 from graphuq.results.summaries import binary
-from graphuq.results.summaries.base import Link, NodeSummaries, Rows
+from graphuq.results.summaries.base import BLOCK_ELEMENTS, Link, NodeSummaries, Rows, slices
 from graphuq.results.summaries.mixtures import mixture_summaries
 
 
@@ -84,7 +84,9 @@ def summarize(answer: Any, field: LabelledField, rows: Rows, link: Any) -> NodeS
         )
     if not isinstance(answer, Draws):
         found = binary.summarize(answer, field, rows)
-        shares = grade_shares(found.latent_mean, found.latent_std, link)
+        shares = np.empty((len(rows.scale), len(link[2]) + 1))
+        for part in slices(len(shares), BLOCK_ELEMENTS // shares.shape[1]):
+            shares[part] = grade_shares(found.latent_mean[part], found.latent_std[part], link)
         return NodeSummaries(shares, np.zeros_like(shares), found.latent_mean, found.latent_std)
     weights, scales, thresholds = link
     of_each = [
