@@ -274,8 +274,9 @@ def averaged_grades_ranks(likelihood, wrong_scale=1.0, n_runs=300):
         std = term.scale * np.sqrt(N_NODES * variances / variances.sum()) * wrong_scale
         u = spectrum.eigenvectors @ (std * rng.normal(size=N_EIGENPAIRS))
         labels = simulate_labels(likelihood.of_component(m), u[LABELLED], rng).astype(float)
-        posterior = gq.Posterior(spectrum, AVERAGED, likelihood, LABELLED, [0, 1, 1, 1, 1])
-        object.__setattr__(posterior, "labels", labels)
+        if len(np.unique(labels)) < 2:  # refused; what is drawn depends on the labels alone
+            continue
+        posterior = gq.Posterior(spectrum, AVERAGED, likelihood, LABELLED, labels)
         answer = method.run(posterior, RunSettings())
         drawn = joint_draws(answer, posterior, NODES, N_RANKS, rng)[:, :, 0]
         found.append((drawn < u[NODES, None]).sum(axis=1))
