@@ -4,14 +4,14 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 from scipy.special import softmax
 
 from graphuq.distributions import Categorical
 from graphuq.errors import IncompatibleParts, InvalidInput
 from graphuq.evidence.thresholds import learn_thresholds, thresholds_of_shares
 from graphuq.inference import ExpectationPropagation
-from graphuq.inference.model_average import stratified
+from graphuq.inference.model_average import likely_places, stratified
 from graphuq.likelihoods import Ordered
 from graphuq.models.average import ENOUGH_EACH, Average
 from graphuq.models.base import eigenpairs_of
@@ -22,9 +22,8 @@ from graphuq.posterior.posterior import Posterior
 from graphuq.spectrum import Laplacian, SpectralBasis
 from graphuq.utils.arrays import parallel_map
 
-N_COMPARED = 100  # labels that tell which components are likely
-BEHIND = 8.0  # log weight behind the largest, from which a component is left out; with n more
-# labels, √n more, the deviation of what they add to a difference
+N_COMPARED, MORE = 100, 3  # labels that are compared first; factor of those that are next
+BEHIND = 8.0  # log weight behind the largest, from which a component is left out
 MIN_WEIGHT, MAX_FITTED = 0.05, 5  # share of the likeliest component, and number of components, by
 # which thresholds are learnt
 SCREENING = ExpectationPropagation(tolerance=1e-2)  # of a mean, in standard deviations
@@ -97,11 +96,13 @@ class OrderedAverage(Average):
             labels.codes,
             label_design=self.design_of(labels),
         )
-        log_weights = _log_weights(made)
-        kept, odds = _left(log_weights, len(labels.codes), mixture.log_probabilities)
-        most = kept[np.argsort(-log_weights[kept])][:MAX_FITTED]
-        most = most[softmax(log_weights[most]) >= MIN_WEIGHT * softmax(log_weights[most]).max()]
+        log_weights, likely = _screened(made)
+        first_ones = np.flatnonzero(likely)
+        first_ones = first_ones[np.argsort(-log_weights[likely], kind="stable")][:MAX_FITTED]
+        shares = softmax(log_weights[first_ones])
+        most = first_ones[shares >= MIN_WEIGHT * shares[0]]
         several = [made.component(number) for number in most.tolist()]
+        kept, odds = _with_odds(log_weights, likely, mixture.log_probabilities)
         thresholds = learn_thresholds(several, mixture.log_probabilities[most], 1.0)
         components = tuple(mixture.components[m] for m in kept.tolist())
         prior = Mixture(components, Categorical(odds))
@@ -126,39 +127,60 @@ def of_unit_variance(mixture: Mixture) -> tuple[Mixture, Float[np.ndarray, " M"]
     return changed(mixture, {"components": components}), noise
 
 
-def _log_weights(posterior: Posterior) -> Float[np.ndarray, " M"]:
-    """Return the log of prior odds times evidence of some labels; −inf without a fixed point."""
-    codes = np.asarray(posterior.labels).astype(int)
-    some = stratified(codes)[:N_COMPARED]
-    few = replace(posterior, labelled=posterior.labelled[some], labels=posterior.labels[some])
-    mixture: Any = posterior.prior
+def _screened(
+    posterior: Posterior,
+) -> tuple[Float[np.ndarray, " M"], Bool[np.ndarray, " M"]]:
+    """Return the log of prior odds times evidence of each component, and which are likely.
 
-    def evidence(number: int) -> float:
+    All are compared given 100 labels, those that are left given three times as many, and so on, as
+    in `graphuq.inference.model_average.likely_components`. It is −inf without a fixed point.
+    """
+    mixture: Any = posterior.prior
+    order = stratified(np.asarray(posterior.labels).astype(int))
+    n_all, n_labels = len(order), min(N_COMPARED, len(order))
+    blocks, numbers = np.array(mixture.blocks), np.arange(mixture.n_components)
+    found = np.full(len(numbers), -np.inf)
+    while True:
+        logs = mixture.log_probabilities[numbers] + _evidence(posterior, order[:n_labels], numbers)
+        found[numbers] = logs
+        if not np.isfinite(logs).any():
+            raise InvalidInput(
+                "y",
+                "labels for which expectation propagation finds no fixed point",
+                "check labels and features, or leave the order of the classes out",
+            )
+        reach = float(np.sqrt(n_all - n_labels))
+        numbers = numbers[likely_places(logs, blocks[numbers], BEHIND, reach)]
+        if MORE * n_labels >= n_all:
+            return found, np.isin(np.arange(len(found)), numbers)
+        n_labels *= MORE
+
+
+def _evidence(
+    posterior: Posterior, some: Int[np.ndarray, " j"], numbers: Int[np.ndarray, " m"]
+) -> Float[np.ndarray, " m"]:
+    """Return the log evidence of some labels of each of these components."""
+    few = replace(posterior, labelled=posterior.labelled[some], labels=posterior.labels[some])
+
+    def of_component(number: int) -> float:
         try:
             return float(SCREENING.fit(few.component(number).plain_target).log_evidence)
         except InvalidInput:
             return -np.inf
 
-    found = mixture.log_probabilities + parallel_map(evidence, range(mixture.n_components))
-    if not np.isfinite(found).any():
-        raise InvalidInput(
-            "y",
-            "labels for which expectation propagation finds no fixed point",
-            "check labels and features, or leave the order of the classes out",
-        )
-    return np.asarray(found)
+    return np.array(parallel_map(of_component, numbers.tolist()))
 
 
-def _left(
-    log_weights: Float[np.ndarray, " M"], n_labels: int, log_prior: Float[np.ndarray, " M"]
+def _with_odds(
+    log_weights: Float[np.ndarray, " M"],
+    likely: Bool[np.ndarray, " M"],
+    log_prior: Float[np.ndarray, " M"],
 ) -> tuple[Int[np.ndarray, " m"], Float[np.ndarray, " m"]]:
     """Return the numbers of the components that are left, and their odds.
 
     The least likely one stays, with the odds of all that are left out: the evidence of the average
     is that of all components.
     """
-    behind = BEHIND + np.sqrt(max(n_labels - N_COMPARED, 0))
-    likely = log_weights >= log_weights.max() - behind
     odds = np.exp(log_prior)
     if likely.all():
         return np.arange(len(odds)), odds

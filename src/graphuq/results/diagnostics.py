@@ -176,9 +176,8 @@ class ApproximationDiagnostics:
 
     def to_plain(self) -> dict[str, Any]:
         """Return the numbers by name, from which `diagnostics_from` makes an equal one."""
-        names = ("description", "n_iterations", "seconds", "is_point", "can_be_sampled")
-        names += ApproximationError._fields
-        return {name: getattr(self, name) for name in names}
+        own = ("description", "n_iterations", "seconds", "is_point", "can_be_sampled")
+        return {name: getattr(self, name) for name in (*own, *ApproximationError._fields)}
 
     @property
     def _remedy(self) -> str:

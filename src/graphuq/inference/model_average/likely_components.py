@@ -137,7 +137,7 @@ def _compared(
         few = given.at(slice(n_labels), slice(None))
         sites, logs = _fitted(few, sites, np.argsort(-logs), tolerance, reach)
         require_any(logs)
-        kept = _left(logs, blocks, BEHIND, reach)
+        kept = likely_places(logs, blocks, BEHIND, reach)
         given, logs, sites = given.at(slice(None), kept), logs[kept], [sites[m] for m in kept]
         if n_labels == n_all:
             return LikelyComponents(given, sites, logs, order)
@@ -152,7 +152,7 @@ def _again(given: Components, earlier: Earlier) -> LikelyComponents:
     ranks = np.argsort([list(starts).index(n) for n in given.numbers.tolist()])
     sites, logs = _fitted(given, first, ranks, TOLERANCE, 0.0)
     require_any(logs)
-    kept = _left(logs, given.blocks, BEHIND, 0.0)
+    kept = likely_places(logs, given.blocks, BEHIND, 0.0)
     own = given.at(slice(None), kept)
     return LikelyComponents(own, [sites[m] for m in kept], logs[kept], np.arange(len(own.codes)))
 
@@ -271,12 +271,12 @@ def _near(posterior: Posterior) -> tuple[Components, Screened]:
     if found.fits is not None:
         return given, found
     n_more = len(posterior.labels) - N_CHECKED
-    near = _left(found.log_weights, given.blocks, FAR_BEHIND, float(np.sqrt(n_more)))
+    near = likely_places(found.log_weights, given.blocks, FAR_BEHIND, float(np.sqrt(n_more)))
     given = given.at(slice(None), near)
     return given, Screened(found.log_weights[near], given.numbers, None)
 
 
-def _left(
+def likely_places(
     logs: Float[np.ndarray, " M"], blocks: Any, behind: float, reach: float
 ) -> Int[np.ndarray, " m"]:
     """Return places of the components that are left.
