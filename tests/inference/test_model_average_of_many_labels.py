@@ -28,10 +28,10 @@ from graphuq.inference.model_average.component_gaussians import ComponentGaussia
 from graphuq.inference.model_average.components import Components
 from graphuq.inference.model_average.likely_components import (
     _fitted,
-    _left,
     fits_of,
     keep_earlier,
     likely_components,
+    likely_places,
     stratified,
 )
 from graphuq.inference.nested_answer import fit_by_size
@@ -313,10 +313,10 @@ def test_a_component_is_not_left_out_because_its_first_sweeps_start_far_away():
 def test_the_likeliest_component_of_a_block_is_kept_while_more_labels_may_bring_it_ahead():
     logs = np.array([0.0, -6.0, -8.0, -12.0, -14.0, -20.0, -np.inf])
     blocks = np.array(["a", "a", "a", "b", "b", "b", "c"])
-    kept = _left(logs, blocks, behind=7.0, reach=6.0)
+    kept = likely_places(logs, blocks, behind=7.0, reach=6.0)
     np.testing.assert_array_equal(kept, [0, 1, 3])  # one within 7, and the best of a block in 13
-    np.testing.assert_array_equal(_left(logs, blocks, 7.0, 8.0), [0, 1, 3, 4])
-    np.testing.assert_array_equal(_left(logs, blocks, 7.0, 0.0), [0, 1])
+    np.testing.assert_array_equal(likely_places(logs, blocks, 7.0, 8.0), [0, 1, 3, 4])
+    np.testing.assert_array_equal(likely_places(logs, blocks, 7.0, 0.0), [0, 1])
 
 
 def test_sweeps_start_from_the_own_block_then_from_earlier_labels_then_from_another_block(
