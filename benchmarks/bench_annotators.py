@@ -23,14 +23,27 @@ rows; for annotators the error of their accuracies, and how often 90 % intervals
 accuracy with which labels were drawn; seconds of a fit.
 
 Results go to ``benchmarks/results/``, one file for each number of classes and shares.
+
+Two real crowds (``shared/data/annotators``), with texts of products and without features:
+
+    python benchmarks/bench_annotators.py crowd product [--held-out 0.1]
+    python benchmarks/bench_annotators.py crowd duck
+
+Methods there: majority; Dawid and Skene's EM with shares of classes; Raykar et al. 2010, that is a
+logistic regression on the features of pairs in place of shares, trained on the probabilities of EM;
+`AnnotatorClassifier`. With ``--held-out`` that share of the readings is left out, and the log score
+is that of these readings, for which no truth is needed. Without it, scores use the truth.
 """
 
 import argparse
 import json
+import sys
 import time
 import warnings
 
+import crowds
 import numpy as np
+from scipy.stats import norm
 
 import graphuq as gq
 from graphuq.inference.collapsed_gibbs.annotators import Readings
@@ -110,7 +123,87 @@ def one_draw(features, codes, n_classes, n_rows, accuracies, seed):
     return found
 
 
+def crowd(name, held_out):
+    """Print scores of a crowd: of its held-out readings, or with the truth of its items."""
+    items, people, item, who, said, truth, features = crowds.load(name)
+    kept = np.random.default_rng(1).uniform(size=len(item)) >= held_out
+    parts = item[kept], who[kept], said[kept], len(items), len(people)
+    votes = crowds.votes(*parts)
+    methods = {"majority": (votes, None), "Dawid-Skene": crowds.dawid_skene(*parts)}
+    if features is not None:
+        methods["Raykar et al."] = crowds.raykar(features, *parts)
+    labels = np.full((len(items), len(people)), -1)
+    labels[item[kept], who[kept]] = said[kept]
+    labels = labels[:, (labels >= 0).any(axis=0)]
+    began, cpu = time.perf_counter(), time.process_time()
+    classifier = gq.AnnotatorClassifier().fit(features, labels)
+    seconds, cpu = time.perf_counter() - began, time.process_time() - cpu
+    confusion = np.full((len(people), 2, 2), 0.5)
+    confusion[np.isin(np.arange(len(people)), who[kept])] = classifier.confusion_
+    methods["AnnotatorClassifier"] = classifier.label_distributions_, confusion
+    print(f"{name}: {len(items)} items, {len(people)} people, {kept.sum()} readings of {len(kept)}")
+    found = {}
+    for method, (probability, matrices) in methods.items():
+        if held_out > 0:
+            if matrices is None:
+                continue
+            left = item[~kept], who[~kept], said[~kept]
+            found[method] = {"readings": crowds.log_score(probability, matrices, *left)}
+        else:
+            found[method] = {**scores(probability, truth), "f1": crowds.f1(probability, truth)}
+        print(f"{method:20}", *(f"{key} {value:.4f}" for key, value in found[method].items()))
+    print(f"{seconds:.0f} s, {cpu:.0f} s of CPU; {classifier.result_.settings['crowd']}")
+    if held_out == 0:
+        right = np.bincount(who, truth[item] == said) / np.bincount(who)
+        low, high = classifier.share_right_interval_.T
+        held = (low <= right + 1e-9) & (right <= high + 1e-9)
+        error = np.sqrt(((classifier.share_right_ - right) ** 2).mean())
+        found["people"] = {"held": float(held.mean()), "rms": float(error)}
+        print(f"share of right labels: in 90 % interval {held.mean():.2f}, rms error {error:.3f}")
+    RESULTS.mkdir(exist_ok=True)
+    file = RESULTS / f"crowd_{name}_{held_out:g}.json"
+    file.write_text(json.dumps({"seconds": seconds, "cpu": cpu, "found": found}, indent=1))
+
+
+def simulated_crowds(n_draws):
+    """Print how often intervals hold, for crowds drawn from the model, and for a wrong one."""
+    for difficulty in (0.5, 3.0):
+        held, shares = [], []
+        for seed in range(n_draws):
+            rng = np.random.default_rng(seed)
+            classes = rng.integers(0, 2, 300)
+            level = rng.normal(1.0, 0.75, (20, 1)) + rng.normal(0, 0.5, (20, 2))
+            ease = rng.normal(size=300)
+            right = norm.cdf(level[:, classes] + difficulty * ease) > rng.uniform(size=(20, 300))
+            labels = np.where(right, classes, 1 - classes).T
+            labels[rng.uniform(size=labels.shape) < 0.7] = -1
+            classifier = gq.AnnotatorClassifier(random_state=seed).fit(None, labels)
+            root = np.sqrt(1 + difficulty**2)
+            accuracy = norm.cdf(level / root) @ (np.bincount(classes) / 300)
+            low, high = classifier.accuracy_interval_.T
+            held.append(((low <= accuracy) & (accuracy <= high)).mean())
+            probability = classifier.label_distributions_
+            shares.append([scores(probability, classes)["accuracy"], probability.max(1).mean()])
+        error = np.std(held, ddof=1) / np.sqrt(n_draws)
+        accurate, sure = np.mean(shares, axis=0)
+        print(
+            f"difficulty {difficulty}: accuracies in 90 % intervals {np.mean(held):.3f} "
+            f"(error {error:.3f}); classes right {accurate:.3f}, expected {sure:.3f}"
+        )
+
+
 def main():
+    if sys.argv[1:2] == ["crowd"]:
+        parser = argparse.ArgumentParser(description="A real crowd, or simulated ones.")
+        parser.add_argument("crowd")
+        parser.add_argument("name", choices=["product", "duck", "simulated"])
+        parser.add_argument("--held-out", type=float, default=0.0)
+        parser.add_argument("--draws", type=int, default=20)
+        arguments = parser.parse_args()
+        warnings.simplefilter("ignore")
+        if arguments.name == "simulated":
+            return simulated_crowds(arguments.draws)
+        return crowd(arguments.name, arguments.held_out)
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--draws", type=int, default=5)
     parser.add_argument("--classes", type=int, nargs="+", default=[3, 5, 8])

@@ -6,22 +6,33 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from jaxtyping import Float, Int
 from numpy.typing import ArrayLike
+from scipy import sparse
 from sklearn.utils.validation import check_is_fitted
 
+from graphuq.classifier.annotator_rounds import (
+    Rounds,
+    check_classes_found,
+    first_classes,
+    run_rounds,
+)
 from graphuq.classifier.class_order import refuse_order
 from graphuq.classifier.classifier import GraphClassifier
 from graphuq.classifier.labels import check_classes, shape_of, split_labels, unmasked
+from graphuq.classifier.options import seed_of
 from graphuq.classifier.types import Labels, Table
 from graphuq.errors import require
+from graphuq.graphs import Graph, from_adjacency
 from graphuq.graphs.inputs import is_frame, is_polars
-from graphuq.inference import MCMC, AnnotatorGibbs
+from graphuq.inference import MCMC, AnnotatorGibbs, ExpectationPropagation
 from graphuq.inference.collapsed_gibbs.annotators import (
     ACCURACY,
     CONFUSION,
     TRUE_CLASS,
     Readings,
 )
-from graphuq.likelihoods import SoftProbit
+from graphuq.likelihoods import Probit, SoftProbit
+from graphuq.models import Fixed
+from graphuq.priors import Matern
 from graphuq.results.label_numbers import with_classes
 from graphuq.results.result import Result
 from graphuq.run.words import inference_from
@@ -33,6 +44,11 @@ if TYPE_CHECKING:
     import pandas as pd
 
 INTERVAL = (0.05, 0.95)  # of accuracies
+MAX_SAMPLED_ROWS = 500  # annotated rows of two classes, up to which all is sampled together
+SAME_FIELD = Matern(tau=1e-6, alpha=3.0, include_constant=True)  # all but constant on a ring
+OF_PEOPLE = (
+    "accuracy", "accuracy_interval", "share_right", "share_right_interval", "confusion",
+)  # fmt: skip
 N_BATCHES = 32  # of draws, over which Monte-Carlo errors of true classes are estimated
 REMEDY = "give one row for each row of X, and one column for each annotator"
 
@@ -41,25 +57,36 @@ class AnnotatorClassifier(GraphClassifier):
     """`GraphClassifier` of labels by several annotators, whose errors are learnt.
 
     Each annotator has a confusion matrix: the probability of each label given the true class
-    (Dawid & Skene 1979). The accuracy has a Beta prior with a mean of 4/5, and how alike those of
-    the classes are is learnt. The graph is the prior of the true classes, in place of independent
-    rows. True classes, confusion matrices and the field are sampled together; see
-    `graphuq.inference.AnnotatorGibbs`.
+    (Dawid & Skene 1979). The graph is the prior of the true classes, in place of independent rows.
+    There are two methods.
 
-    The parameters are those of `GraphClassifier`. The likelihood is a probit; hyperparameters
-    "auto" are chosen by the evidence of the labels that annotators give together without the
-    graph. At annotated rows, class probabilities are those of the true class of that row.
+    - Few rows: true classes, confusion matrices and the field are sampled together; see
+      `graphuq.inference.AnnotatorGibbs`. Hyperparameters "auto" are chosen by the evidence of the
+      labels that annotators give together without the graph.
+    - A crowd, which is more than 500 labelled rows of two classes, or
+      ``inference="expectation-propagation"``: accuracies are learnt for people and for classes, and
+      rows differ in how easy they are. Expectation propagation of the field and chains of people
+      and rows take turns. ``model="auto"`` is the likeliest component of the default average, on
+      graph or features. See docs/theory.md, "Crowds".
+
+    Without features, ``fit(None, y)`` takes rows as independent, given the shares of the classes.
+
+    The parameters are those of `GraphClassifier`. The likelihood is a probit. At annotated rows,
+    class probabilities are those of the true class of that row.
 
     Attributes
     ----------
     accuracy_ : numpy.ndarray, shape (A,)
-        Posterior mean of the share of right labels of each annotator.
+        Posterior mean of the probability that each annotator is right at a row like these.
     accuracy_interval_ : numpy.ndarray, shape (A, 2)
         Ends of its 90 % interval.
     annotators_ : pandas.DataFrame
         Columns ``annotator``, ``n_labels``, ``accuracy``, ``lower`` and ``upper``.
     confusion_ : numpy.ndarray, shape (A, K, K)
         Posterior mean of the probability that annotator a says l where the class is k.
+    share_right_, share_right_interval_ : numpy.ndarray, shape (A,) and (A, 2)
+        Posterior mean and 90 % interval of the share of right ones among the labels that each
+        annotator gave.
 
     Examples
     --------
@@ -84,8 +111,8 @@ class AnnotatorClassifier(GraphClassifier):
 
         Parameters
         ----------
-        X : array_like or sparse matrix, shape (N, d)
-            As for `GraphClassifier.fit`.
+        X : array_like or sparse matrix, shape (N, d), or None
+            As for `GraphClassifier.fit`. None without a graph: rows are independent.
         y : array_like, shape (N, A)
             Label of each row by each annotator; ``missing_label``, NaN, None, ``pd.NA`` or "" where
             there is none. Names of columns are the names of the annotators.
@@ -106,48 +133,119 @@ class AnnotatorClassifier(GraphClassifier):
         require(sample_weight is None, "sample_weight", "given beside annotators", "leave it out")
         refuse_order(self.ordered, "beside annotators, whose classes have no order here")
         inference = inference_from(self.inference)
+        is_known = isinstance(inference, ExpectationPropagation)
+        if isinstance(inference, MCMC):
+            is_known = inference.is_auto and not inference.on_first_result
         require(
-            isinstance(inference, MCMC) and inference.is_auto and not inference.on_first_result,
+            is_known,
             "inference",
-            f"{self.inference!r} beside annotators, who have a sampler of their own",
-            "leave it out, or give MCMC with settings alone, such as MCMC(n_samples=500)",
+            f"{self.inference!r} beside annotators, who have methods of their own",
+            "leave it out, give MCMC with settings alone, such as MCMC(n_samples=500), or "
+            "'expectation-propagation'",
         )
         classes, readings, names = readings_of(y, self.missing_label)
         rows = np.flatnonzero((readings >= 0).any(axis=1))
-        self._readings = readings[rows]
-        q = np.full((len(readings), len(classes)), np.nan)
-        q[rows] = self._table(len(classes)).without_graph()
-        super().fit(X, q)
+        self._readings, self._names = readings[rows], names
+        is_alone = X is None and isinstance(self.graph, str) and self.graph == "knn"
+        are_many = len(classes) == 2 and len(rows) > MAX_SAMPLED_ROWS and inference == MCMC()
+        self._is_crowd = is_alone or are_many or isinstance(inference, ExpectationPropagation)
+        require(
+            not self._is_crowd or len(classes) == 2,
+            "X" if is_alone else "inference",
+            f"{len(classes)} classes of a crowd",
+            "give features, and leave inference out: a crowd has two classes",
+        )
+        if self._is_crowd:
+            self._fit_crowd(X, rows, len(readings), is_alone)
+        else:
+            q = np.full((len(readings), len(classes)), np.nan)
+            q[rows] = self._table(len(classes)).without_graph()
+            super().fit(X, q)
         self.classes_ = classes
-        self.result_ = with_classes(_with_true_classes(self.result_, self._readings), classes)
+        self.result_ = with_classes(self.result_, classes)
         self._describe()
-        self._describe_annotators(names)
         return self
+
+    def _fit_crowd(self, X: Table | None, rows: np.ndarray, n_rows: int, is_alone: bool) -> None:
+        """Fit the most probable classes, whose posterior `_explore` replaces by that of rounds."""
+        seed = seed_of(self.random_state)
+        self._seed = seed if isinstance(seed, int) else int(seed.integers(2**63))
+        _, said = first_classes(self._readings, 2, self._seed)
+        y = np.full(n_rows, -1)
+        y[rows] = said.argmax(axis=1)
+        check_classes_found(y[rows], 2)
+        given = self.get_params(deep=False)
+        changed: dict[str, Any] = {"missing_label": -1, "inference": "expectation-propagation"}
+        if is_alone:
+            shares = Fixed(SAME_FIELD, Probit(1.0, random_labels=True))
+            changed |= {"graph": ring(n_rows), "n_eigenpairs": 3, "model": shares}
+        try:
+            self.set_params(**changed)
+            super().fit(X, y)
+        finally:
+            self.set_params(**given)
 
     def _table(self, n_classes: int) -> Readings:
         sampler = AnnotatorGibbs(readings=self._readings)
         return Readings(self._readings, n_classes, sampler.right, sampler.wrong)
 
     def _explore(self, posterior: Any, inference: Any, shares: Any = None, **more: Any) -> None:
-        sampler = AnnotatorGibbs(readings=self._readings)
-        super()._explore(posterior, inference.of_sampler(sampler), shares, **more)
+        if self._is_crowd:
+            model: Any = self.model_
+            rounds = run_rounds(posterior, model, self._basis, self._readings, self._seed)
+            self.model_ = model.used(rounds.posterior)
+            super()._explore(rounds.posterior, inference, shares, **more)
+            self._take_draws(rounds)
+        else:
+            sampler = AnnotatorGibbs(readings=self._readings)
+            super()._explore(posterior, inference.of_sampler(sampler), shares, **more)
+            self.result_ = _with_true_classes(self.result_, self._readings)
+            self._take_chains()
+
+    def _take_draws(self, rounds: Rounds) -> None:
+        """Set what the rounds of a crowd found, at the annotated rows and of the people."""
+        draws, nodes = rounds.draws, rounds.posterior.labelled
+        probabilities, mcse = self.result_.probabilities.copy(), self.result_.mcse.copy()
+        probabilities[nodes], mcse[nodes] = draws.members, draws.errors
+        how = {"rounds": rounds.n_rounds, "change": rounds.change, "rhat": rounds.rhat}
+        settings = {**self.result_.settings, "crowd": how}
+        self.result_ = dataclasses.replace(
+            self.result_, probabilities=probabilities, mcse=mcse, settings=settings
+        )
+        self._describe_people(draws.accuracy, draws.share_right, draws.confusion)
+
+    def _take_chains(self) -> None:
+        """Set what the chains of `AnnotatorGibbs` drew of the people."""
+        drawn, n_people = self.result_.answer.hyperparameters, self._readings.shape[1]
+        n_classes = self.result_.posterior.n_classes
+        confusion = drawn[CONFUSION].mean(axis=(0, 1)).reshape(n_people, n_classes, n_classes)
+        accuracy = np.stack([drawn[ACCURACY.format(a)] for a in range(n_people)], axis=-1)
+        is_right = drawn[TRUE_CLASS][..., None] == self._readings
+        share_right = is_right.sum(axis=2) / (self._readings >= 0).sum(axis=0)
+        self._describe_people(accuracy, share_right, confusion)
+
+    def _describe_people(self, accuracy: Any, share_right: Any, confusion: Any) -> None:
+        self.confusion_ = confusion
+        self.accuracy_, self.share_right_ = (
+            draws.mean(axis=(0, 1)) for draws in (accuracy, share_right)
+        )
+        self.accuracy_interval_, self.share_right_interval_ = (
+            np.quantile(draws, INTERVAL, axis=(0, 1)).T for draws in (accuracy, share_right)
+        )
 
     def _more_to_store(self) -> dict[str, Any]:
-        axes = ("annotated_row", "annotator")
-        return {"readings": (axes, self._readings), "annotator": (axes[1:], np.array(self._names))}
+        axes, people = ("annotated_row", "annotator"), ("annotator",)
+        stored = {"readings": (axes, self._readings), "annotator": (people, np.array(self._names))}
+        for name in OF_PEOPLE:
+            value = getattr(self, f"{name}_")
+            stored[name] = ((*people, *(f"{name}_{i}" for i in range(1, value.ndim))), value)
+        return stored
 
     def _take_stored(self, stored: Any) -> None:
         self._readings = stored["readings"].to_numpy()
-        self._describe_annotators(list(map(str, stored["annotator"].to_numpy())))
-
-    def _describe_annotators(self, names: list[str]) -> None:
-        drawn, n_classes = self.result_.answer.hyperparameters, len(self.classes_)
-        confusion = drawn[CONFUSION].mean(axis=(0, 1))
-        self.confusion_ = confusion.reshape(len(names), n_classes, n_classes)
-        draws = np.stack([drawn[ACCURACY.format(a)] for a in range(len(names))], axis=-1)
-        self.accuracy_ = draws.mean(axis=(0, 1))
-        self.accuracy_interval_ = np.quantile(draws, INTERVAL, axis=(0, 1)).T
-        self._names = names
+        self._names = list(map(str, stored["annotator"].to_numpy()))
+        for name in OF_PEOPLE:
+            setattr(self, f"{name}_", stored[name].to_numpy())
 
     @property
     def annotators_(self) -> "pd.DataFrame":
@@ -162,9 +260,18 @@ class AnnotatorClassifier(GraphClassifier):
         require_extra("tables")
         import pandas as pd
 
-        columns = {"annotator": self._names, "n_labels": (self._readings >= 0).sum(axis=0)}
+        columns: dict[str, Any] = {"annotator": self._names}
+        columns["n_labels"] = (self._readings >= 0).sum(axis=0)
         columns |= {"accuracy": self.accuracy_, "lower": self.accuracy_interval_[:, 0]}
         return pd.DataFrame(columns | {"upper": self.accuracy_interval_[:, 1]})
+
+
+def ring(n_rows: int) -> Graph:
+    """Return a ring: `SAME_FIELD` on it is constant, so that rows are independent given it."""
+    require(n_rows > 2, "y", f"{n_rows} rows", "give at least 3 rows")
+    rows = np.arange(n_rows)
+    edges = sparse.coo_array((np.ones(n_rows), (rows, (rows + 1) % n_rows)), (n_rows, n_rows))
+    return from_adjacency(edges + edges.T)
 
 
 def readings_of(y: Any, missing_label: object) -> tuple[np.ndarray, Int[np.ndarray, "N A"], list]:

@@ -2,6 +2,7 @@
 
 import numpy as np
 from jaxtyping import Float, Int
+from scipy.special import log_ndtr
 
 from graphuq.inference import GaussianApproximation
 from graphuq.inference.nested_answer import site_precisions, starting_sites
@@ -98,3 +99,14 @@ def _cavities(
     root = root @ (vectors / np.sqrt(np.maximum(values, smallest))[:, None, :])
     step = root @ (np.swapaxes(root, 1, 2) @ first[:, :, None])
     return mean - step[:, :, 0], root
+
+
+def log_shares_of_others(
+    answer: GaussianApproximation, noise_std: float
+) -> Float[np.ndarray, "J 2"]:
+    """Return log probabilities of −1 and +1 at each label of a probit, given all other labels."""
+    precision, shift = answer.sites
+    variance = 1 / (1 / answer.labelled_variance - precision)
+    mean = variance * (answer.labelled_mean / answer.labelled_variance - shift)
+    z = mean / np.sqrt(noise_std**2 + variance)
+    return np.asarray(np.stack([log_ndtr(-z), log_ndtr(z)], axis=1))
