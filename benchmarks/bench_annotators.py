@@ -24,7 +24,7 @@ accuracy with which labels were drawn; seconds of a fit.
 
 Results go to ``benchmarks/results/``, one file for each number of classes and shares.
 
-Two real crowds (``shared/data/annotators``), with texts of products and without features:
+Two real crowds of GRAPHUQ_DATA or ../shared/data, products with texts and birds without features:
 
     python benchmarks/bench_annotators.py crowd product [--held-out 0.1]
     python benchmarks/bench_annotators.py crowd duck
@@ -41,10 +41,10 @@ import sys
 import time
 import warnings
 
-import crowds
 import numpy as np
 from scipy.stats import norm
 
+import crowds
 import graphuq as gq
 from graphuq.inference.collapsed_gibbs.annotators import Readings
 from peers import RESULTS

@@ -1,5 +1,6 @@
-"""Two crowds of ``shared/data/annotators``, features of pairs of products, and two peers."""
+"""Two crowds of GRAPHUQ_DATA or ../shared/data, features of pairs of products, and two peers."""
 
+import os
 import re
 from pathlib import Path
 
@@ -9,14 +10,15 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import StandardScaler
 
-FOLDER = Path(__file__).parents[1] / "shared" / "data" / "annotators"
+ROOT = Path(__file__).parents[1]
+DATA = Path(os.environ.get("GRAPHUQ_DATA", ROOT.parent / "shared" / "data"))
 ONE = np.ones((2, 2))  # pseudo-counts of a confusion matrix
 SMALLEST = 1e-4  # probability of a logistic regression
 
 
 def load(name, folder=None):
     """Return items, people, item, person and label of each reading, truth, and features or None."""
-    folder = FOLDER if folder is None else Path(folder)
+    folder = DATA / "annotators" if folder is None else Path(folder)
     answers = pd.read_csv(folder / f"{name}_answers.csv")
     truth = pd.read_csv(folder / f"{name}_truth.csv").set_index("question")["truth"]
     item, items = pd.factorize(answers["question"])
@@ -38,8 +40,8 @@ def model_codes(text):
 def pair_features(pairs, texts):
     """Return similarities of the two products of each pair, named ``a_b_0``.
 
-    They are cosines of words and of pieces of words, shared model codes, the ratio of prices, and by
-    how much the pair is more similar than the best other pair of either product.
+    They are cosines of words and of pieces of words, shared model codes, the ratio of prices, and
+    by how much the pair is more similar than the best other pair of either product.
     """
     name, rest = texts["name"].fillna(""), texts["description"].fillna("")
     full = name + " " + rest
@@ -113,7 +115,7 @@ def dawid_skene(item, who, said, n_items, n_people, shares=None, start=None, n_r
 
 
 def raykar(features, item, who, said, n_items, n_people, n_rounds=8):
-    """Return the same with a logistic regression on the features for shares (Raykar et al. 2010)."""
+    """Return the same with a logistic regression for shares (Raykar et al. 2010)."""
     parts = item, who, said, n_items, n_people
     p, matrices = dawid_skene(*parts)
     both, codes = np.tile(features, (2, 1)), np.repeat([0, 1], n_items)

@@ -62,7 +62,7 @@ def test_accuracies_and_classes_are_written(csv, capsys):
         (["--max-classes", "4"], "--max-classes: given beside --annotator-columns"),
         (["--annotator-columns", "ann,ann"], "--annotator-columns: 'ann,ann'; name different"),
         (["--annotator-columns", "ann,bub"], "did you mean 'bob'?"),
-        (["--inference", "pcn"], "beside annotators, who have a sampler"),
+        (["--inference", "pcn"], "beside annotators, who have methods"),
         (["--likelihood", "softmax"], "beside soft labels; use 'auto' or a Probit"),
         (["--edges", "x,y"], "--annotator-columns: given beside --edges"),
     ],
@@ -72,3 +72,77 @@ def test_errors_are_one_line(csv, capsys, more, message):
     error = capsys.readouterr().err
     assert message in error
     assert error.count("\n") == 1
+
+
+@pytest.fixture
+def crowd(tmp_path):
+    """Items with features, and a file with a line for each label of each person."""
+    rng = np.random.default_rng(1)
+    truth = rng.integers(0, 2, 60)
+    items = pd.DataFrame(rng.normal(3 * truth[:, None], 1, (60, 2)), columns=["x", "y"])
+    items.insert(0, "question", [f"q{n}" for n in range(60)])
+    items.to_csv(tmp_path / "items.csv", index=False)
+    lines = [
+        (f"q{j}", name, NAMES[truth[j] if rng.uniform() < accuracy else 1 - truth[j]])
+        for j in range(50)
+        for name, accuracy in {"w1": 0.9, "w2": 0.8, "w3": 0.5}.items()
+        if rng.uniform() < 0.8
+    ]
+    answers = pd.DataFrame(lines, columns=["question", "worker", "answer"])
+    answers.sample(frac=1, random_state=0).to_csv(tmp_path / "answers.csv", index=False)
+    return tmp_path, NAMES[truth], answers
+
+
+LONG = ["--id-column", "question", "--label-column", "answer", "--annotator-column", "worker"]
+
+
+def classify_crowd(folder, *more):
+    command = ["classify", str(folder / "items.csv"), "--labels", str(folder / "answers.csv")]
+    return run([*command, *LONG, "-o", str(folder / "out"), *more])
+
+
+def test_a_line_for_each_label(crowd):
+    folder, truth, answers = crowd
+    assert classify_crowd(folder, "--inference", "expectation-propagation", "--quiet") == 0
+    table = pd.read_csv(folder / "out" / "annotators.csv").set_index("annotator")
+    counts = answers["worker"].value_counts()
+    assert (table["n_labels"] == counts[table.index]).all()
+    assert table["accuracy"].idxmin() == "w3"
+    predictions = pd.read_csv(folder / "out" / "predictions.csv")
+    assert (predictions["label"] == truth).mean() > 0.9
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda t: pd.concat([t, t[:1]]), "labelled row 'q"),
+        (lambda t: t.assign(worker=""), "--annotator-column: no name in "),
+        (lambda t: t.assign(question="z"), "1 id(s) that the table lacks, such as ['z']"),
+        (lambda t: t.rename(columns={"worker": "works"}), "did you mean 'works'?"),
+    ],
+)
+def test_lines_that_cannot_be_used(crowd, change, message, capsys):
+    folder, _, answers = crowd
+    change(answers).to_csv(folder / "answers.csv", index=False)
+    assert classify_crowd(folder) == 2
+    assert message in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        (["--annotator-columns", "x,y"], "given beside"),
+        (["--weight-column", "x"], "--weight-column: given beside --annotator-column"),
+        (["--search", "n_neighbors=5,8"], "--search: given beside --annotator-column"),
+    ],
+)
+def test_options_beside_a_column_of_people(crowd, more, message, capsys):
+    assert classify_crowd(crowd[0], *more) == 2
+    assert message in capsys.readouterr().err
+
+
+def test_a_column_of_people_needs_a_file(crowd, capsys):
+    folder = crowd[0]
+    command = ["classify", str(folder / "items.csv"), "--label-column", "x"]
+    assert run([*command, "--annotator-column", "worker", "-o", str(folder / "out")]) == 2
+    assert "--annotator-column: given without --labels" in capsys.readouterr().err

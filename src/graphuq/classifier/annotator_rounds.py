@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from jaxtyping import Float, Int
 
-from graphuq.errors import IncompatibleParts, InvalidInput, require
+from graphuq.errors import IncompatibleParts, InvalidInput, NotConvergedWarning, require
 from graphuq.inference import ExpectationPropagation, GaussianApproximation
 from graphuq.inference.collapsed_gibbs.reading_prior import ReadingPrior
 from graphuq.inference.collapsed_gibbs.reading_sampler import (
@@ -24,6 +24,7 @@ from graphuq.models import Labels, Likeliest
 from graphuq.posterior.posterior import Posterior
 from graphuq.results.cavities import log_shares_of_others
 from graphuq.results.convergence import convergence
+from graphuq.utils.user_warnings import warn_user
 
 SELECTIONS = 3  # first rounds, each with a prior chosen for the classes found so far
 TOLERANCE = 1e-3  # of expectation propagation, in standard deviations
@@ -33,6 +34,7 @@ N_DRAWN = 400_000  # items that the sweeps of a round draw, between these limits
 N_WARMUP, N_DRAWS, THIN, N_CHAINS = 300, 300, 4, 4  # of the last chains
 CHANGE = 5e-3  # mean change of class probabilities, up to which rounds end
 MAX_ROUNDS = 10
+RHAT_BOUND = 1.1  # of some hundred people, the largest of whom exceeds 1.01 by chance
 STEP = 1.5  # factor between values of the noise that are tried
 
 
@@ -109,6 +111,12 @@ def run_rounds(
     draws = joined(chains)
     said = informs(draws.members, log_shares)
     rhat = float(convergence(np.moveaxis(draws.accuracy, -1, 0))[:, 0].max())
+    if change > CHANGE or rhat > RHAT_BOUND:
+        warn_user(
+            f"the crowd has not settled: classes changed by {change:.2g} in round {number} (bound "
+            f"{CHANGE}), and R-hat of the annotators is {rhat:.3f} (bound {RHAT_BOUND})",
+            NotConvergedWarning,
+        )
     return Rounds(soft_posterior(posterior, said), log_shares, draws, number, change, rhat)
 
 

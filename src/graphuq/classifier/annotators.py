@@ -129,6 +129,11 @@ class AnnotatorClassifier(GraphClassifier):
         InvalidInput
             As `GraphClassifier.fit`; if ``y`` is no matrix of labels, or a parameter has no
             meaning here.
+
+        Warns
+        -----
+        NotConvergedWarning
+            If the rounds or the chains of a crowd do not settle.
         """
         require(sample_weight is None, "sample_weight", "given beside annotators", "leave it out")
         refuse_order(self.ordered, "beside annotators, whose classes have no order here")
@@ -147,7 +152,8 @@ class AnnotatorClassifier(GraphClassifier):
         rows = np.flatnonzero((readings >= 0).any(axis=1))
         self._readings, self._names = readings[rows], names
         is_alone = X is None and isinstance(self.graph, str) and self.graph == "knn"
-        are_many = len(classes) == 2 and len(rows) > MAX_SAMPLED_ROWS and inference == MCMC()
+        is_default = is_sampled_by_default(inference)
+        are_many = len(classes) == 2 and len(rows) > MAX_SAMPLED_ROWS and is_default
         self._is_crowd = is_alone or are_many or isinstance(inference, ExpectationPropagation)
         require(
             not self._is_crowd or len(classes) == 2,
@@ -193,7 +199,7 @@ class AnnotatorClassifier(GraphClassifier):
         if self._is_crowd:
             model: Any = self.model_
             rounds = run_rounds(posterior, model, self._basis, self._readings, self._seed)
-            self.model_ = model.used(rounds.posterior)
+            self.model_: Any = model.used(rounds.posterior)
             super()._explore(rounds.posterior, inference, shares, **more)
             self._take_draws(rounds)
         else:
@@ -264,6 +270,11 @@ class AnnotatorClassifier(GraphClassifier):
         columns["n_labels"] = (self._readings >= 0).sum(axis=0)
         columns |= {"accuracy": self.accuracy_, "lower": self.accuracy_interval_[:, 0]}
         return pd.DataFrame(columns | {"upper": self.accuracy_interval_[:, 1]})
+
+
+def is_sampled_by_default(inference: Any) -> bool:
+    """Return whether no setting of sampling is given that changes the answer."""
+    return isinstance(inference, MCMC) and dataclasses.replace(inference, checkpoint=None) == MCMC()
 
 
 def ring(n_rows: int) -> Graph:

@@ -12,6 +12,8 @@ from graphuq.errors import require
 if TYPE_CHECKING:
     import pandas as pd
 
+OF_LABELS = ("labels", "label_column")
+
 
 def annotators_from(text: str | None, beside: Mapping[str, Any]) -> list[str]:
     """Return the names of the columns, none without the option.
@@ -39,6 +41,34 @@ def annotators_from(text: str | None, beside: Mapping[str, Any]) -> list[str]:
         "name different columns, with commas between them: ann,bob,cyd",
     )
     return names
+
+
+def check_annotator_column(
+    column: str | None, labels: Any, columns: str | None, beside: Mapping[str, Any]
+) -> None:
+    """Raise `InvalidInput` for a column of people without a file of labels, or beside others.
+
+    Parameters
+    ----------
+    column : str or None
+        Value of ``--annotator-column``.
+    labels : path or None
+        File of labels.
+    columns : str or None
+        Value of ``--annotator-columns``.
+    beside : dict
+        Other options; labels and their column may be given, and no other.
+    """
+    if column is None:
+        return
+    require(
+        labels is not None,
+        "--annotator-column",
+        "given without --labels",
+        "give the file with a line for each label, or --annotator-columns for columns of FILE",
+    )
+    others = {name: value for name, value in beside.items() if name not in OF_LABELS}
+    refuse_given(others | {"annotator_columns": columns}, "--annotator-column", "leave one out")
 
 
 def joined(given: np.ndarray) -> np.ndarray:

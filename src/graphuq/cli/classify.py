@@ -24,6 +24,7 @@ def classify(
     label_column: opt.LabelColumn = None,
     labels: opt.Labels = None,
     annotator_columns: opt.AnnotatorColumns = None,
+    annotator_column: opt.AnnotatorColumn = None,
     missing_label: opt.MissingLabel = None,
     id_column: opt.IdColumn = None,
     truth_column: opt.TruthColumn = None,
@@ -69,7 +70,7 @@ def classify(
     --graph EDGES.csv is a graph of the rows, whose nodes have the names of --id-column.
     """
     all_given = dict(locals())
-    from graphuq.cli.annotators import annotators_from
+    from graphuq.cli.annotators import annotators_from, check_annotator_column
     from graphuq.cli.class_order import check_order
     from graphuq.cli.columns import check_format, label_options, require_one_source, weights_from
     from graphuq.cli.edges import EdgeKind, edge_files
@@ -86,10 +87,12 @@ def classify(
         "name the column with the known classes, or give --labels FILE",
     )
     check_format(file_format)
+    is_long = annotator_column is not None
     told = label_options(read_labels, labels)
     lists = edge_files(str(given.get("graph", "")))
     files = {"FILE": file, "--labels": labels} | {f"--graph {path}": path for path in lists}
     if store is not None:
+        require(not is_long, "--annotator-column", "given beside --store", "leave one of them out")
         require_one_source(label_column, labels)
         require_unread(files, output, "rows-*.parquet", "settings.json")
         return classify_in_store(classify, all_given)
@@ -99,12 +102,16 @@ def classify(
                 "search": search, "max_classes": given.get("max_classes"),
                 "class_proportions": class_proportions}  # fmt: skip
     annotators = annotators_from(annotator_columns, excluded)
-    beside = {"positive": positive, "search": search, "annotator_columns": annotator_columns}
+    check_annotator_column(annotator_column, labels, annotator_columns, excluded)
+    beside = {"positive": positive, "search": search, "annotator_columns": annotator_columns,
+              "annotator_column": annotator_column}  # fmt: skip
     has_order = check_order(ordered, class_order, beside)
     is_table = edges is None and file.suffix.lower() not in GRAPH_SUFFIXES
-    if is_table:
+    if is_table and not is_long:
         require_one_source(label_column, labels)
-    of_file = label_column if is_table or labels is None else None  # or it is one of --labels
+    of_file = (
+        label_column if (is_table and not is_long) or labels is None else None
+    )  # or it is one of --labels
     node_options = {"label_column": of_file, "annotator_columns": annotators,
                     "id_column": id_column,
                     "truth_column": truth_column, "weight_column": weight_column, "drop": drop,
@@ -123,7 +130,15 @@ def classify(
             file, edges, kind_of_edges, node_options, cell_options, options
         )
         facts.read(table.line, table.settings)
-        labelled = _given_labels(table, labels, missing_label, label_column, told)
+        if labels is not None and annotator_column is not None:
+            from graphuq.cli.columns import without_missing
+            from graphuq.cli.readings import read_readings
+
+            of_labels = annotator_column, id_column, label_column, told
+            annotators, labelled = read_readings(labels, table.ids, *of_labels)
+            labelled = without_missing(labelled, missing_label or None)
+        else:
+            labelled = _given_labels(table, labels, missing_label, label_column, told)
         require(
             weight_column is None or not search,
             "--weight-column",

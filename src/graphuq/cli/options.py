@@ -89,6 +89,15 @@ AnnotatorColumns = Annotated[
         INPUT,
     ),
 ]
+AnnotatorColumn = Annotated[
+    str | None,
+    option(
+        "COLUMN",
+        "Column of the file of --labels with the person who gave each label; a line for each label "
+        "of each person. --label-column and --id-column then name columns of that file, too.",
+        INPUT,
+    ),
+]
 MissingLabel = Annotated[
     list[str] | None,
     option(
