@@ -20,7 +20,8 @@ from graphuq.inference.collapsed_gibbs.reading_sampler import (
     joined,
 )
 from graphuq.likelihoods import SoftProbit
-from graphuq.models import Labels, Likeliest
+from graphuq.models import Labels
+from graphuq.models.likeliest import likeliest_of
 from graphuq.posterior.posterior import Posterior
 from graphuq.results.cavities import log_shares_of_others
 from graphuq.results.convergence import convergence
@@ -85,7 +86,7 @@ def run_rounds(
     sampler, said = first_classes(readings, n_classes, seed, prior)
     members = said
     if posterior.learnt:  # an average over models
-        model = Likeliest(model)
+        model = likeliest_of(model)
         posterior = _selected(model, basis, posterior, members)
     if posterior.likelihood.latent_noise_std is None or posterior.learnt:
         raise IncompatibleParts(

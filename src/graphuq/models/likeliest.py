@@ -97,3 +97,8 @@ class Likeliest(Model):
         if posterior.prior.is_mixture:
             return self
         return Fixed(posterior.prior, posterior.likelihood)
+
+
+def likeliest_of(model: Model) -> Model:
+    """Return the model of the likeliest component of an average."""
+    return Likeliest(model)
