@@ -137,3 +137,18 @@ def test_two_classes_and_codes():
 def test_refusals(parameters, labels, words):
     with pytest.raises(InvalidInput, match=words):
         gq.AnnotatorClassifier(**parameters).fit(X, labels)
+
+
+def test_a_crowd_of_rows_that_are_all_labelled(tmp_path):
+    """Without features; the verdict, too, has no row left to speak of."""
+    rng = np.random.default_rng(2)
+    truth = rng.integers(0, 2, 80)
+    right = rng.uniform(size=(80, 7)) < [0.95, 0.9, 0.8, 0.8, 0.7, 0.6, 0.5]
+    crowd = gq.AnnotatorClassifier().fit(None, np.where(right, truth[:, None], 1 - truth[:, None]))
+    assert (crowd.transduction_ == truth).mean() > 0.9
+    assert crowd.result_.trust.level in ("green", "amber")
+    assert crowd.share_right_.argmax() == 0
+    assert (np.diff(crowd.share_right_interval_, axis=1) >= 0).all()
+    crowd.save(tmp_path / "crowd.nc")
+    again = gq.load(tmp_path / "crowd.nc")
+    np.testing.assert_array_equal(again.share_right_interval_, crowd.share_right_interval_)

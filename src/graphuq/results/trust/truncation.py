@@ -261,7 +261,8 @@ def _first_order(
 
 def _largest_changes(changes: Float[np.ndarray, "M *K"]) -> Float[np.ndarray, " M"]:
     """Return the largest change at each node."""
-    return np.asarray(np.abs(changes).reshape(len(changes), -1).max(axis=1, initial=0.0))
+    axes = tuple(range(1, changes.ndim))
+    return np.asarray(np.abs(changes).max(axis=axes, initial=0.0) if axes else np.abs(changes))
 
 
 def unlabelled_nodes(result: "Result") -> Int[np.ndarray, " M"]:
