@@ -1,7 +1,7 @@
 PYTHON ?= python3
 BIN = .venv/bin
 
-.PHONY: demo test coverage slow types bench bench-all lint docs package archives clean
+.PHONY: demo test coverage slow types bench bench-field bench-all lint docs package archives clean
 
 # 0: the site has the scripts of the gallery without their pictures, which is quicker.
 GALLERY ?= 1
@@ -44,6 +44,9 @@ bench: .venv/ready
 	$(BIN)/python benchmarks/history.py run
 
 # Every script: many hours, and the data sets are needed.
+bench-field: .venv/ready
+	$(BIN)/python benchmarks/bench_field.py
+
 bench-all: .venv/ready
 	for script in benchmarks/bench_*.py; do $(BIN)/python $$script || exit 1; done
 

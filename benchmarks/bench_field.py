@@ -11,9 +11,9 @@ How to run:
     python benchmarks/bench_field.py [--only book cora …] [--data FOLDER] [--summary]
 
 Protocols: the book on semi-supervised learning (three sets that are not kept for judging, twelve
-splits), Cora's public split, ten splits of Cora and Texas, Indian Pines with ten pixels a class, the
-default splits of the UCR archive that the package aeon brings, MNIST with few labels a class on raw
-pixels. A protocol whose data are missing is named and left out.
+splits), Cora's public split, ten splits of Cora and Texas, Indian Pines with ten pixels a class,
+the default splits of the UCR archive that the package aeon brings, MNIST with few labels a class on
+raw pixels. A protocol whose data are missing is named and left out.
 No setting is chosen for a set.
 
 Prints one table: figure of the protocol (accuracy in per cent), published figures with their

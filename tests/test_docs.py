@@ -174,14 +174,7 @@ def test_a_page_of_measurements_is_a_question_with_a_command_and_a_table(page):
     assert f"(measurements/{page.name})" in index
 
 
-BEGIN_WITH_A_COMMAND = {"annotators"}  # pages that still do
-
-
-@pytest.mark.parametrize(
-    "page",
-    [page for page in MEASURED if page.stem not in BEGIN_WITH_A_COMMAND],
-    ids=lambda page: page.stem,
-)
+@pytest.mark.parametrize("page", MEASURED, ids=lambda page: page.stem)
 def test_a_page_of_measurements_is_short_and_answers_first(page):
     """An answer with a figure before anything else, and no more than 100 lines."""
     text = page.read_text(encoding="utf-8")

@@ -1,7 +1,8 @@
 """The rounds between the field and the readings of a crowd.
 
 Expectation propagation of the field takes what the readings say of each item, and says what the
-other items tell of its class. Chains of people and items take that. See docs/theory.md, "Crowds".
+other items tell of its class. Chains of people and items take that. See docs/theory/labels.md,
+"Crowds".
 """
 
 import dataclasses

@@ -67,7 +67,7 @@ class AnnotatorClassifier(GraphClassifier):
       ``inference="expectation-propagation"``: accuracies are learnt for people and for classes, and
       rows differ in how easy they are. Expectation propagation of the field and chains of people
       and rows take turns. ``model="auto"`` is the likeliest component of the default average, on
-      graph or features. See docs/theory.md, "Crowds".
+      graph or features. See docs/theory/labels.md, "Crowds".
 
     Without features, ``fit(None, y)`` takes rows as independent, given the shares of the classes.
 

@@ -41,7 +41,7 @@ class Ordered(Likelihood):
     The probability of a grade is ``Φ((b_{k+1} − u)/γ) − Φ((b_k − u)/γ)``: the cumulative probit.
     There is one field u for all grades. With two grades and the threshold 0 it is the `Probit`
     with ``random_labels``. Source: Chu & Ghahramani 2005, (7), for Gaussian processes; see
-    docs/theory.md, "Ordered classes", for what fixes the scale of u.
+    docs/theory/labels.md, "Ordered classes", for what fixes the scale of u.
 
     Labels are codes from 0, the lowest grade, to K − 1. What is reported of a node is the
     probability of a label with noise of its own, like those that were given.

@@ -64,8 +64,7 @@ class Posterior:
     label_weights : array_like, shape (J,), optional
         Weight w > 0 of each label, 1 by default: the variance of its noise is γ²/w. Only for
         likelihoods that are S(u + noise), such as `Probit`; not for a field with a tail and more
-        labels than eigenpairs, nor for `RandomSeries`. See docs/theory/labels.md, "Weights of
-        labels".
+        labels than eigenpairs, nor for `RandomSeries` (docs/theory/labels.md, "Weights of labels").
     prior_mean : float or array_like of shape (N,), optional
         μ, the prior mean of u at every node, for two classes; zero by default. How `likelihood`
         changes, and constants are learnt, is in docs/theory/posterior.md, "Prior mean".

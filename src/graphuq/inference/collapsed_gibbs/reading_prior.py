@@ -19,7 +19,7 @@ class ReadingPrior(NamedTuple):
     """Grids of the model of readings, and their probabilities.
 
     Person a reads an item of class k and ease x right with probability ``Φ(m_ak + σ_k x)``. See
-    docs/theory.md, "Crowds".
+    docs/theory/labels.md, "Crowds".
 
     Attributes
     ----------
