@@ -36,6 +36,7 @@ from graphuq.inference.model_average.likely_components import (
 )
 from graphuq.inference.nested_answer import fit_by_size
 from graphuq.models import Average, Labels, Likeliest, Mixture, Term, auto, likeliest
+from graphuq.results import approximation_error
 from graphuq.results.approximation_error import error_by_draws
 from graphuq.results.diagnostics import node_rows
 from graphuq.results.summaries import summarize
@@ -163,7 +164,7 @@ def test_without_gaussians_there_are_draws(monkeypatch):
 
     monkeypatch.setattr(ExpectationPropagation, "run", fails)
     assert isinstance(gq.infer(posterior(3)).answer, Draws)
-    monkeypatch.setattr(choose_sampler, "MAX_SAMPLED", 100)  # labels of one posterior
+    monkeypatch.setattr(choose_sampler, "MAX_GIBBS_LABELS", 100)  # labels of one posterior
     one = dataclasses.replace(posterior(3), prior=gq.priors.Matern())
     with pytest.raises(InvalidInput, match="did not converge"):
         gq.infer(one)
@@ -405,3 +406,29 @@ def test_sweeps_end_where_the_evidence_is_out_of_reach():
     assert found.n_sweeps == 4
     assert not found.converged
     assert found.log_evidence == seen[-1]
+
+
+def test_one_posterior_of_several_classes_needs_no_draws_beyond_sweeps(monkeypatch):
+    """Below the bound it is sampled by Gibbs sweeps, above it by no sampler of JAX."""
+    one = dataclasses.replace(posterior(3), prior=gq.priors.Matern())
+    assert not needs_no_draws(one)
+    monkeypatch.setattr(choose_sampler, "MAX_GIBBS_LABELS", len(one.labels) - 1)
+    assert needs_no_draws(one)
+    assert not needs_no_draws(dataclasses.replace(posterior(2), prior=gq.priors.Matern()))
+
+
+def test_the_error_of_one_posterior_too_far_for_weights_is_that_of_exact_draws(monkeypatch):
+    """From above, by up to 0.02 or 20 %; with larger fields, for which weights cannot serve."""
+    monkeypatch.setattr(approximation_error, "MIN_EFFECTIVE", np.inf)
+    one = dataclasses.replace(posterior(3), prior=gq.priors.Matern())
+    exact = gq.infer(one, gq.inference.CollapsedGibbs(), n_samples=2_000, stop=None)
+    gaussian = ExpectationPropagation().fit(one)
+    nodes = np.setdiff1d(np.arange(200), one.labelled)
+    rows, link = node_rows(one)[nodes], one.likelihood.link
+    for own in (gaussian, gaussian._replace(white_mean=2 * gaussian.white_mean)):
+        p = summarize(own, one.field, rows, link).label_mean
+        expected = np.sqrt(((p - exact.probabilities[nodes]) ** 2).sum(axis=1).mean() / 2)
+        found = approximation_error.approximation_error(one, own, rows)
+        assert found.acceptance is None
+        assert expected - 0.005 < found.probability_error < 1.2 * expected + 0.02
+    assert expected > 0.05  # of the larger fields

@@ -38,6 +38,7 @@ MAX_UNKNOWN = 0.05  # share of components of unknown error, above which the sum 
 N_ERRORS = 2.0  # standard errors that are added to a difference
 N_COMPONENTS = 4  # of an average of several classes, which stand for all
 N_DRAWS, N_CHAINS = 25, 4  # of each of them, by which the error is estimated
+MAX_SWEPT = 4_000  # labels of one posterior of several classes, up to which it is drawn from
 N_SPLIT = 100  # parts of the weights of an average, which are divided into halves
 
 
@@ -51,8 +52,8 @@ class ApproximationError(NamedTuple):
         has coordinates that the Gaussian does not describe.
     probability_error : float or None
         Largest error of a class probability at the nodes looked at, with two standard errors of
-        its estimate added. None if too few draws have weight. For an average of several classes,
-        the root mean square error, from above in the same way.
+        its estimate added. None if too few draws have weight. For several classes, of an average
+        or where too few draws have weight, the root mean square error, from above in the same way.
     """
 
     acceptance: float | None
@@ -95,8 +96,6 @@ def error_by_draws(posterior: Posterior, mixture: GaussianMixture, rows: Rows) -
     sampling corrects it, so that errors of the weights are in the difference, too. The error of
     components that stand for others is that of `error_of_strata`.
     """
-    link = posterior.likelihood.link
-    settings = RunSettings(n_samples=N_DRAWS, n_chains=N_CHAINS)
     points = (np.arange(N_COMPONENTS) + 0.5) / N_COMPONENTS
     places = np.searchsorted(np.cumsum(mixture.weights), points).clip(max=len(mixture.weights) - 1)
     chosen, counts = np.unique(places, return_counts=True)
@@ -104,8 +103,26 @@ def error_by_draws(posterior: Posterior, mixture: GaussianMixture, rows: Rows) -
     gaussians, shares = [mixture.components[k] for k in chosen], counts / N_COMPONENTS
     corrected = shares * evidence_ratios(own, gaussians)
     corrected /= corrected.sum()
+    square = square_error(own, gaussians, shares, corrected, rows)
+    of_strata = error_of_strata(mixture, rows, posterior.likelihood.link)
+    return float(np.sqrt(square + of_strata**2))
+
+
+def square_error(
+    posteriors: list[Posterior],
+    gaussians: list[GaussianApproximation],
+    shares: Float[np.ndarray, " m"],
+    corrected: Float[np.ndarray, " m"],
+    rows: Rows,
+) -> float:
+    """Return the mean square error of `error_by_draws`, of some components, from above.
+
+    ``shares`` are the weights of the Gaussians, and ``corrected`` those of the draws.
+    """
+    link = posteriors[0].likelihood.link
+    settings = RunSettings(n_samples=N_DRAWS, n_chains=N_CHAINS)
     differences: Any = 0.0
-    for one, gaussian, share, right in zip(own, gaussians, shares, corrected, strict=True):
+    for one, gaussian, share, right in zip(posteriors, gaussians, shares, corrected, strict=True):
         draws = CollapsedGibbs().run(one, settings, gaussian)
         found = summarize(gaussian, one.field, rows, link).label_mean
         chains = [
@@ -121,8 +138,7 @@ def error_by_draws(posterior: Posterior, mixture: GaussianMixture, rows: Rows) -
     ]
     error = np.sqrt(N_CHAINS - 1) * np.std(left_out)
     square = (products * pairs).sum() / pairs.sum()
-    of_strata = error_of_strata(mixture, rows, link)
-    return float(np.sqrt(max(0.0, square) + N_ERRORS * error + of_strata**2))
+    return float(max(0.0, square) + N_ERRORS * error)
 
 
 def error_of_strata(mixture: GaussianMixture, rows: Rows, link: Any) -> float:
@@ -195,7 +211,12 @@ def approximation_error(
     weights = np.exp(logs - logs.max())
     weights /= weights.mean()
     if not n / (weights**2).mean() >= MIN_EFFECTIVE:
-        return ApproximationError(acceptance, None)
+        if not _can_be_swept(posterior):
+            return ApproximationError(acceptance, None)
+        one = np.ones(1)
+        return ApproximationError(
+            None, float(np.sqrt(square_error([posterior], [gaussian], one, one, rows)))
+        )
     labels = _label_means(posterior, np.asarray(made.white, dtype=np.float64), rows)
     plain, weighted = labels.mean(axis=0), np.einsum("s,s...->...", weights, labels) / n
     by_draw = weights.reshape(-1, *[1] * (labels.ndim - 1))
@@ -203,6 +224,13 @@ def approximation_error(
     errors = np.abs(weighted - plain) + N_ERRORS * influence.std(axis=0) / np.sqrt(n)
     unit = 1 if posterior.likelihood.has_codes else 2  # the label mean of two classes is 2p − 1
     return ApproximationError(acceptance, float(errors.max()) / unit)
+
+
+def _can_be_swept(posterior: Posterior) -> bool:
+    """Return whether draws of several classes by Gibbs sweeps take seconds."""
+    few = len(posterior.labels) <= MAX_SWEPT
+    is_known = posterior.likelihood.is_multiclass and not posterior.learnt
+    return few and is_known and CollapsedGibbs().refusal(posterior) is None
 
 
 def acceptance_of_gaussian(posterior: Posterior, gaussian: GaussianApproximation) -> float | None:

@@ -44,7 +44,6 @@ MULTICLASS_TOLERANCE = 1e-4  # tolerance of expectation propagation, in standard
 MANY_TOLERANCE = 1e-3  # the same for many classes, where far ones share sites
 AVERAGE_TOLERANCE = 1e-3  # of each component of an average: probabilities are then within .001
 MIN_LABELS_EACH = 2  # labels a class from which an average of several classes needs no draws
-MAX_SAMPLED = 10_000  # labels of several classes, up to which they are sampled
 MAX_DENSE = 4_000  # white coordinates of a multiclass posterior that is approximated
 
 
@@ -262,8 +261,8 @@ def needs_no_draws(posterior: Posterior) -> bool:
     draws to 0.002, and its calibration is the same: docs/archive/without_draws.md. With one
     label a class it is worse by 0.0045. For two classes with fewer than fifteen labels draws weigh
     class shares. Of another likelihood of one field, such as ordered classes, an average has no
-    other evidence. For one probit of many classes, or of several and very many labels, draws would
-    take minutes.
+    other evidence. For one probit of many classes, or of several and more labels than sweeps pay
+    for, draws took eight times as long on Cora with 1,192 labels, and gained .003 in log score.
     """
     likelihood, n_labels = posterior.likelihood, len(posterior.labels)
     if ModelAverage().refusal(posterior) is None:
@@ -275,7 +274,7 @@ def needs_no_draws(posterior: Posterior) -> bool:
     if not likelihood.is_multiclass:
         return False
     known = not (posterior.learnt or likelihood.has_soft_labels)
-    many = n_labels > MAX_SAMPLED or are_many(n_labels, posterior.n_fields)
+    many = n_labels > MAX_GIBBS_LABELS or are_many(n_labels, posterior.n_fields)
     return many and known and likelihood.probit_noise_std is not None
 
 

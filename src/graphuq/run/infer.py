@@ -83,7 +83,7 @@ def infer(
         "laplace", "map", "model-average". By default, or "auto", the sampler that
         `graphuq.run.choose_sampler.RULES` gives. Without settings of sampling it is expectation
         propagation for an average of several classes with two labels a class or more, and for one
-        posterior of several classes with more than 10,000 labels, or more than 50 classes and
+        posterior of several classes with more than 1,000 labels, or more than 50 classes and
         12,000 classes × labels. An approximation answers in milliseconds and
         takes ``rng`` alone of the arguments below. `MCMC` is a sampler with its settings, in
         place of the arguments ``n_samples`` to ``checkpoint``.
