@@ -47,11 +47,11 @@ def source_of(page):
 
 def sections():
     """Return the pages of each section, in the order of the sidebar."""
-    index = (DOCS / "index.rst").read_text(encoding="utf-8")
+    index = (DOCS / "index.md").read_text(encoding="utf-8")
     found = {}
-    for block in index.split(".. toctree::")[1:]:
+    for block in re.findall(r"^```{toctree}\n(.*?)^```$", index, re.M | re.S):
         caption = re.search(r":caption: (.*)", block)[1]
-        found[caption] = re.findall(r"^   ([\w/]+)$", block, re.M)
+        found[caption] = re.findall(r"^([\w/]+)$", block, re.M)
     return found
 
 
@@ -68,10 +68,9 @@ def commands():
 
 def llms_text():
     """Return the text of the file."""
-    index = (DOCS / "index.rst").read_text(encoding="utf-8")
-    bold, about = re.search(r"\*\*(.*?)\*\*\n\n(.*?)\n\n", index, re.S).groups()
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    example = re.search(r"^## 60 seconds\n\n(```python\n.*?```)", readme, re.M | re.S)[1]
+    bold, about = re.search(r"\*\*(.*?)\*\*\n\n(.*?)\n\n", readme, re.S).groups()
+    example = re.search(r"^## Six lines\n\n(```python\n.*?```)", readme, re.M | re.S)[1]
     lines = ["# graphuq", "", f"> {plain(bold)}", "", plain(about), "", "In Python:", "", example]
     lines += [
         "",
