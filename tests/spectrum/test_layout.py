@@ -5,7 +5,7 @@ import pytest
 from sklearn.neighbors import NearestNeighbors
 
 import graphuq as gq
-from graphuq.spectrum import CovarianceColumns, Laplacian, layout
+from graphuq.spectrum import CovarianceColumns, Laplacian, PowerPrecision, layout
 from graphuq.spectrum.layout import correlation_rows, node_layout
 
 
@@ -66,7 +66,7 @@ def test_without_eigenpairs(digits):
     """Columns of a covariance at a hundred labelled nodes are enough."""
     graph, _, classes = digits
     labelled = np.random.default_rng(0).choice(len(classes), 100, replace=False)
-    columns = CovarianceColumns.of(Laplacian(graph), 1.0, 0.01, np.sort(labelled))
+    columns = CovarianceColumns.of(Laplacian(graph), PowerPrecision(1.0, 0.01), np.sort(labelled))
     assert agreement(node_layout(columns, np.arange(len(classes))), classes) > 0.85
 
 

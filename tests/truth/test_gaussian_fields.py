@@ -306,8 +306,8 @@ def test_multiclass_on_covariance_columns():
 def test_models_without_covariance_columns_are_refused(small):
     graph, prior, likelihood, labelled, labels, _ = small
     operator = gq.Laplacian(graph, "unnormalized")
-    with pytest.raises(IncompatibleParts, match="no sparse precision"):
-        gq.Posterior(operator, gq.priors.Matern(), likelihood, labelled, labels)
+    with pytest.raises(IncompatibleParts, match="no power of the Laplacian"):
+        gq.Posterior(operator, gq.priors.Diffusion(), likelihood, labelled, labels)
     with pytest.raises(IncompatibleParts, match="need eigenpairs"):
         gq.Posterior(
             operator, RegularizedLaplacian(gq.Uniform(0.1, 1)), likelihood, labelled, labels

@@ -51,9 +51,9 @@ class Posterior:
     ----------
     spectrum : Spectrum, Basis or Laplacian
         What `graphuq.laplacian_spectrum` returns, or a `graphuq.Basis`. With a `Laplacian`
-        instead, the prior
-        `RegularizedLaplacian` is exact at any size: one column of its covariance is solved for
-        each label.
+        instead, no eigenvector is left out of the prior, `Matern` or `RegularizedLaplacian`: one
+        column of its covariance is solved for each label. See docs/theory.md, "Gaussian fields,
+        solved for instead of expanded".
     prior : Prior
     likelihood : Likelihood
     labelled : array_like of int, shape (J,)
@@ -204,10 +204,10 @@ class Posterior:
         if self.learnt or self.likelihood.uses_all_nodes:
             raise IncompatibleParts(
                 f"{self.prior} with {self.likelihood} cannot be solved exactly: learnt "
-                "hyperparameters and likelihoods on all nodes need eigenpairs; pass "
-                "laplacian_spectrum(graph)"
+                "hyperparameters and likelihoods on all nodes need eigenpairs; give numbers, or "
+                "pass laplacian_spectrum(graph)"
             )
-        return CovarianceColumns.of(self.spectrum, *self.prior.sparse_precision, self.labelled)
+        return CovarianceColumns.of(self.spectrum, self.prior.precision, self.labelled)
 
     @property
     def n_fields(self) -> int:

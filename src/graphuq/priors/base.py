@@ -2,7 +2,7 @@
 
 import dataclasses
 from abc import abstractmethod
-from typing import Any, ClassVar, NamedTuple, cast
+from typing import Any, ClassVar, cast
 
 import numpy as np
 from jaxtyping import Bool, Float
@@ -18,7 +18,7 @@ from graphuq.distributions import (
     learnt_of,
 )
 from graphuq.errors import IncompatibleParts, require
-from graphuq.spectrum import SpectralBasis
+from graphuq.spectrum import PowerPrecision, SpectralBasis
 from graphuq.spectrum.null_vectors import null_vectors_included
 from graphuq.utils.arrays import Array, array_namespace
 from graphuq.utils.checks import check_fields, describe
@@ -78,21 +78,6 @@ class Modes(Part):
         )
 
 
-class SparsePrecision(NamedTuple):
-    """Parameters of a prior whose precision is ``β (L + shift · I)``, as sparse as the graph.
-
-    Attributes
-    ----------
-    beta : float
-        β > 0.
-    shift : float
-        At least 0, in units of an eigenvalue of the Laplacian L.
-    """
-
-    beta: float
-    shift: float
-
-
 class Prior(Part):
     """A Gaussian random series on the spectrum of a graph Laplacian.
 
@@ -109,7 +94,8 @@ class Prior(Part):
     max_eigenvalue : float, default inf
         Largest λ for which `log_variances` is defined.
     has_sparse_precision : bool, default False
-        Whether `sparse_precision` is defined, so that no eigenpairs are needed.
+        Whether the matrix `precision` is as sparse as the graph. Models then solve for the
+        covariance where no eigenpairs are asked for.
     is_random_series : bool, default False
         Whether the fields ``scale``, ``exponent`` and ``truncation`` are those of `RandomSeries`.
     is_mixture : bool, default False
@@ -171,17 +157,18 @@ class Prior(Part):
         return "include_constant" in names and self.include_constant is None
 
     @property
-    def sparse_precision(self) -> SparsePrecision:
-        """β and shift of the precision ``β (L + shift · I)``, with which a `Laplacian` is enough.
+    def precision(self) -> PowerPrecision:
+        """Precision ``β (L + c I)^α`` of the field on all nodes, with which no eigenpair is needed.
 
         Raises
         ------
         IncompatibleParts
-            If `has_sparse_precision` is false, or a hyperparameter is learnt.
+            If the precision of this prior is no such power, or a hyperparameter is learnt.
         """
         raise IncompatibleParts(
-            f"{self} has no sparse precision; use RegularizedLaplacian(), or pass eigenpairs "
-            "(laplacian_spectrum) in place of the Laplacian"
+            f"the precision of {self} is no power of the Laplacian; use Matern() or "
+            "RegularizedLaplacian(), or pass eigenpairs (laplacian_spectrum) in place of the "
+            "Laplacian"
         )
 
     @abstractmethod

@@ -3,8 +3,9 @@
 from jaxtyping import Float
 
 from graphuq.distributions import Hyperparameter, is_learnt, parameter
-from graphuq.errors import require
+from graphuq.errors import IncompatibleParts, require
 from graphuq.priors.base import Prior, check_power_law, check_truncation, power_law
+from graphuq.spectrum import PowerPrecision
 from graphuq.utils.arrays import Array
 
 
@@ -16,6 +17,7 @@ class Matern(Prior):
     These powers of the Laplacian are the spectral density of a Matérn covariance. α controls the
     smoothness of u, and 1/τ is the range of a label. ``Matern(tau=0, alpha=1)`` is
     `InverseLaplacian`. Learnt τ and α make it Chen's model B, and learnt M as well model C.
+    With a `graphuq.Laplacian` in place of a spectrum no eigenvector is left out.
 
     Parameters
     ----------
@@ -60,6 +62,27 @@ class Matern(Prior):
     def frees_null_vectors(self) -> bool:
         """True if ``include_constant`` is True."""
         return bool(self.include_constant)
+
+    @property
+    def precision(self) -> PowerPrecision:
+        """Precision ``(L + τ² I)^α / κ``.
+
+        Raises
+        ------
+        IncompatibleParts
+            If a hyperparameter is learnt, or ``truncation`` is given.
+        """
+        if self.learnt:
+            raise IncompatibleParts(
+                f"{', '.join(self.learnt)} of {self} is learnt; give a number, or pass eigenpairs "
+                "(laplacian_spectrum) in place of the Laplacian"
+            )
+        if self.truncation is not None:
+            raise IncompatibleParts(
+                f"truncation={self.truncation} leaves out eigenvectors, and a Laplacian none; use "
+                "truncation=None, or pass eigenpairs (laplacian_spectrum)"
+            )
+        return PowerPrecision(None, float(self.tau) ** 2, float(self.alpha), self.include_constant)
 
     def log_variances(self, eigenvalues: Float[Array, " n"]) -> Float[Array, " n"]:
         """Return ``−α log(λ + τ²)``."""

@@ -6,7 +6,8 @@ from jaxtyping import Float
 
 from graphuq.distributions import Hyperparameter, check_range, parameter
 from graphuq.errors import IncompatibleParts, require
-from graphuq.priors.base import Modes, Prior, SparsePrecision, SpectralStd
+from graphuq.priors.base import Modes, Prior, SpectralStd
+from graphuq.spectrum import PowerPrecision
 from graphuq.utils.arrays import Array, array_namespace
 
 
@@ -63,8 +64,8 @@ class RegularizedLaplacian(Prior):
         return 1 / self.sigma**2
 
     @property
-    def sparse_precision(self) -> SparsePrecision:
-        """β and 1/σ².
+    def precision(self) -> PowerPrecision:
+        """Precision with β and c = 1/σ².
 
         Raises
         ------
@@ -76,7 +77,7 @@ class RegularizedLaplacian(Prior):
                 f"{', '.join(self.learnt)} of {self} is learnt; give a number, or pass eigenpairs "
                 "(laplacian_spectrum) in place of the Laplacian"
             )
-        return SparsePrecision(float(self.beta), float(self.shift))
+        return PowerPrecision(float(self.beta), float(self.shift))
 
     def log_variances(self, eigenvalues: Float[Array, " n"]) -> Float[Array, " n"]:
         """Return ``−log β − log(λ + 1/σ²)``."""

@@ -10,6 +10,7 @@ from graphuq.spectrum.harmonic import harmonic_function
 from graphuq.spectrum.joined import JoinedGraph
 from graphuq.spectrum.laplacian import Laplacian
 from graphuq.spectrum.nystrom import nystrom_spectrum
+from graphuq.spectrum.power_precision import PowerPrecision
 from graphuq.spectrum.powers import PowerFunctions
 from graphuq.spectrum.precision import Precision
 from graphuq.spectrum.smoothed import SmoothedFeatures
@@ -26,6 +27,7 @@ __all__ = [
     "Laplacian",
     "NodeBasis",
     "PowerFunctions",
+    "PowerPrecision",
     "Precision",
     "ProductBasis",
     "SmoothedFeatures",

@@ -1,6 +1,7 @@
-"""Covariance columns: the prior solved for at the labelled nodes, without eigenpairs."""
+"""Covariance columns: the prior solved for at the labelled nodes, with no eigenpair left out."""
 
 import json
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
@@ -11,6 +12,8 @@ from jaxtyping import Float, Int
 from graphuq.errors import IncompatibleParts
 from graphuq.spectrum.basis import NodeBasis
 from graphuq.spectrum.laplacian import Laplacian
+from graphuq.spectrum.power_field import PowerField
+from graphuq.spectrum.power_precision import PowerPrecision
 from graphuq.spectrum.precision import Precision
 from graphuq.utils.extras import require_extra
 
@@ -22,7 +25,7 @@ PER_NODE = ("components", "degrees", "node_scale")  # arrays of shape (N,)
 
 @dataclass(frozen=True, eq=False)
 class CovarianceColumns(NodeBasis):
-    """Exact field ``N(0, (β (L + c I))⁻¹)``, conditioned on its values at the labelled nodes.
+    """Exact field ``N(0, (β (L + c I)^α)⁻¹)``, conditioned on its values at the labelled nodes.
 
     With ``u_L = F x`` and x white, the field is ``B x`` plus a residual. The residual of each node
     is a Gaussian of deviation r.
@@ -32,8 +35,11 @@ class CovarianceColumns(NodeBasis):
     columns : numpy.ndarray, shape (N, J + 1)
         Rows ``[B, r]``.
     labelled : numpy.ndarray of int, shape (J,)
-    beta, shift : float
-        β and c.
+    precision : PowerPrecision
+        β, c and α, as they were asked for.
+    beta : float
+        β. If E|u|² = N was asked for, it is computed up to 2,000 nodes and otherwise estimated,
+        with the relative standard error ``settings["scale_error"]``.
     components : numpy.ndarray of int, shape (N,)
         Connected component of each node.
     degrees, node_scale : numpy.ndarray, shape (N,)
@@ -46,8 +52,8 @@ class CovarianceColumns(NodeBasis):
 
     columns: Float[np.ndarray, "N J_1"]
     labelled: Int[np.ndarray, " J"]
+    precision: PowerPrecision
     beta: float
-    shift: float
     components: Int[np.ndarray, " N"]
     degrees: Float[np.ndarray, " N"]
     node_scale: Float[np.ndarray, " N"]
@@ -58,22 +64,20 @@ class CovarianceColumns(NodeBasis):
     @staticmethod
     def of(
         source: "Laplacian | CovarianceColumns",
-        beta: float,
-        shift: float,
+        precision: PowerPrecision,
         labelled: Int[np.ndarray, " J"],
     ) -> "CovarianceColumns":
         """Solve for the columns of the covariance at the labelled nodes, one for each label.
 
-        On a sparse graph of more than 3,000 nodes, deviations are estimated from a fixed seed.
-        Their relative error of a few per cent is ``settings["deviation_error"]``.
+        On larger graphs deviations are estimated from a fixed seed. Their relative error of a few
+        per cent is ``settings["deviation_error"]``.
 
         Parameters
         ----------
         source : Laplacian or CovarianceColumns
-            Columns are returned as they are if β, c and the labelled nodes are the same. Otherwise
+            Columns are returned as they are if precision and labelled nodes are the same. Otherwise
             the columns are solved for again, with the Laplacian that they came from.
-        beta, shift : float
-            β and c.
+        precision : PowerPrecision
         labelled : numpy.ndarray of int, shape (J,)
 
         Raises
@@ -82,8 +86,7 @@ class CovarianceColumns(NodeBasis):
             If other columns are needed and the source was read from a file.
         """
         if isinstance(source, CovarianceColumns):
-            same = (source.beta, source.shift) == (beta, shift)
-            if same and np.array_equal(source.labelled, labelled):
+            if source.precision == precision and np.array_equal(source.labelled, labelled):
                 return source
             if source.laplacian is None:
                 raise IncompatibleParts(
@@ -91,7 +94,7 @@ class CovarianceColumns(NodeBasis):
                     "graph; make the posterior again from a Laplacian or from laplacian_spectrum"
                 )
             source = source.laplacian
-        return _solve(source, beta, shift, labelled)
+        return _solve(source, precision, labelled)
 
     def to_dataset(self) -> "xr.Dataset":
         """Return the columns as arrays and attributes, without the Laplacian."""
@@ -104,8 +107,8 @@ class CovarianceColumns(NodeBasis):
                 "labelled": ("labelled_node", self.labelled),
             },
             attrs={
+                "precision": json.dumps(self.precision._asdict()),
                 "beta": self.beta,
-                "shift": self.shift,
                 "settings": json.dumps(dict(self.settings)),
             },
         )
@@ -120,8 +123,8 @@ class CovarianceColumns(NodeBasis):
         return CovarianceColumns(
             columns=stored["columns"].to_numpy(),
             labelled=stored["labelled"].to_numpy(),
+            precision=PowerPrecision(**json.loads(stored.attrs["precision"])),
             beta=float(stored.attrs["beta"]),
-            shift=float(stored.attrs["shift"]),
             settings=json.loads(stored.attrs["settings"]),
             **per_node,
         )
@@ -141,36 +144,54 @@ class CovarianceColumns(NodeBasis):
     def __repr__(self) -> str:
         return (
             f"CovarianceColumns({len(self.labelled)} labelled of {self.n_nodes} nodes, "
-            f"{self.settings['laplacian']}, beta={self.beta:.4g}, shift={self.shift:.4g})"
+            f"{self.settings['laplacian']}, beta={self.beta:.4g}, "
+            f"shift={self.precision.shift:.4g}, power={self.precision.power:.4g})"
         )
 
 
 def _solve(
-    laplacian: Laplacian, beta: float, shift: float, labelled: Int[np.ndarray, " J"]
+    laplacian: Laplacian, precision: PowerPrecision, labelled: Int[np.ndarray, " J"]
 ) -> CovarianceColumns:
-    graph = laplacian.graph
-    precision = Precision(laplacian, shift)
-    columns = precision.columns(labelled)
+    graph, rng = laplacian.graph, np.random.default_rng(0)
+    found: Any = {}
+    if precision.beta is not None and precision.is_sparse:
+        solver = Precision(laplacian, precision.shift)
+        loadings = _loadings(solver.columns(labelled), labelled)
+        variance, error = solver.conditional_variance(loadings, labelled, rng)
+        beta = scale = precision.beta
+        found["solver"] = "cholesky" if solver.is_dense else "conjugate gradients"
+        found["deviation_error"] = error / 2  # half the relative error of the variance
+    else:
+        field = PowerField(laplacian, precision)
+        loadings = _loadings(field.columns(labelled), labelled)
+        variance, found["deviation_error"], energy, error = field.spread(loadings, labelled, rng)
+        # Of the field and of L + c in units of u; their β differ by the power of the unit.
+        scale, unit = energy / graph.n_nodes, math.exp(-precision.power * field.log_unit)
+        if precision.beta is not None:
+            scale, error = precision.beta / unit, 0.0
+        beta = scale * unit
+        found["solver"] = "all eigenpairs" if field.is_exact else "Chebyshev series"
+        found["scale_error"] = error
+    return CovarianceColumns(
+        columns=np.column_stack([loadings, np.sqrt(variance)]) / np.sqrt(scale),
+        labelled=labelled,
+        precision=precision,
+        beta=beta,
+        components=graph.components,
+        degrees=graph.degrees,
+        node_scale=laplacian.node_scale,
+        settings={**graph.settings, "laplacian": laplacian.kind, **found},
+        laplacian=laplacian,
+    )
+
+
+def _loadings(
+    columns: Float[np.ndarray, "N J"], labelled: Int[np.ndarray, " J"]
+) -> Float[np.ndarray, "N J"]:
+    """Return B with ``G_·L = B F^T`` and ``G_LL = F F^T``, of the columns of a covariance G."""
     prior = columns[labelled]
     values, vectors = np.linalg.eigh((prior + prior.T) / 2)
     root = np.sqrt(np.maximum(values, np.finfo(float).eps * values[-1]))
     loadings = columns @ (vectors / root)
     loadings[labelled] = vectors * root
-    rng = np.random.default_rng(0)
-    variance, error = precision.conditional_variance(loadings, labelled, rng)
-    return CovarianceColumns(
-        columns=np.column_stack([loadings, np.sqrt(variance)]) / np.sqrt(beta),
-        labelled=labelled,
-        beta=beta,
-        shift=shift,
-        components=graph.components,
-        degrees=graph.degrees,
-        node_scale=laplacian.node_scale,
-        settings={
-            **graph.settings,
-            "laplacian": laplacian.kind,
-            "solver": "cholesky" if precision.is_dense else "conjugate gradients",
-            "deviation_error": error / 2,  # half the relative error of the variance
-        },
-        laplacian=laplacian,
-    )
+    return loadings

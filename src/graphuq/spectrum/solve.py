@@ -128,11 +128,7 @@ def laplacian_spectrum(
         solver = "closed-form"
     apart = None
     if solver == "auto":
-        apart = SmallComponents(operator) if n_null > 1 else None
-        n_left = n_nodes if apart is None else len(apart.others)
-        n_pairs = n_eigenpairs if apart is None else apart.n_rest(n_eigenpairs - n_null)
-        small = n_left < DENSE_BELOW or n_pairs > n_left // 5
-        solver = "dense" if small else "lanczos"
+        solver, apart = _chosen(operator, n_eigenpairs)
     if solver == "lanczos" and n_eigenpairs == n_nodes:
         raise InvalidInput("solver", "'lanczos' cannot give all N pairs", "use solver='dense'")
     check_tail(tail_eigenvalue)
@@ -172,6 +168,45 @@ def laplacian_spectrum(
             **({"multiple_eigenvalue": copies} if copies else {}),
         },
     )
+
+
+def nonnull_pairs(
+    operator: Laplacian, n_pairs: int, tolerance: float
+) -> tuple[np.ndarray, np.ndarray]:
+    """Compute the eigenpairs of the smallest positive eigenvalues; fewer if so many are too hard.
+
+    Returns
+    -------
+    eigenvalues : numpy.ndarray, shape (k,)
+        k ≤ ``n_pairs``.
+    eigenvectors : numpy.ndarray, shape (N, k)
+
+    Raises
+    ------
+    InvalidInput
+        If not even one pair converges.
+    """
+    while n_pairs:
+        solver, apart = _chosen(operator, n_pairs + operator.graph.n_components)
+        try:
+            return _nonnull(operator, solver, n_pairs, tolerance, None, apart)[:2]
+        except lanczos.PairsNotConverged:
+            n_pairs //= 2
+    raise InvalidInput(
+        "graph",
+        f"the smallest eigenpair did not converge in {lanczos.RESTARTS} restarts",
+        "join its nearly separate parts by more neighbours",
+    )
+
+
+def _chosen(operator: Laplacian, n_eigenpairs: int) -> tuple[str, SmallComponents | None]:
+    """Return the solver for so many pairs, and the small components if they are apart."""
+    n_null = operator.graph.n_components
+    apart = SmallComponents(operator) if n_null > 1 else None
+    n_left = operator.n_nodes if apart is None else len(apart.others)
+    n_pairs = n_eigenpairs if apart is None else apart.n_rest(n_eigenpairs - n_null)
+    small = n_left < DENSE_BELOW or n_pairs > n_left // 5
+    return "dense" if small else "lanczos", apart
 
 
 def _fewer_pairs(
@@ -235,6 +270,25 @@ def _solved(
         sizes, periodic = graph.settings["shape"], graph.settings["periodic"]
         return *closed_form.smallest_pairs(sizes, periodic, n_eigenpairs), np.zeros(n_eigenpairs)
     n_null = graph.n_components
+    n_others = n_eigenpairs - n_null
+    values, vectors, residuals = _nonnull(operator, solver, n_others, tolerance, progress, apart)
+    eigenvectors = np.empty((graph.n_nodes, n_eigenpairs))
+    eigenvectors[:, :n_null] = operator.null_vectors()
+    eigenvectors[:, n_null:] = vectors
+    fix_signs(eigenvectors)
+    zeros = np.zeros(n_null)
+    return np.append(zeros, np.maximum(values, 0.0)), eigenvectors, np.append(zeros, residuals)
+
+
+def _nonnull(
+    operator: Laplacian,
+    solver: str,
+    n_pairs: int,
+    tolerance: float,
+    progress: Progress | None,
+    apart: SmallComponents | None,
+) -> Solution:
+    """Return pairs besides the null vectors, and residuals, by a dense solver or Lanczos."""
 
     def pairs(laplacian: Laplacian, n_pairs: int) -> Solution:
         if solver == "lanczos" and n_pairs < laplacian.n_nodes - laplacian.graph.n_components:
@@ -243,13 +297,7 @@ def _solved(
         return values, vectors, np.linalg.norm(laplacian @ vectors - values * vectors, axis=0)
 
     whole = pairs if apart is None else partial(apart.nonnull_pairs, pairs)
-    values, vectors, residuals = whole(operator, n_eigenpairs - n_null)
-    eigenvectors = np.empty((graph.n_nodes, n_eigenpairs))
-    eigenvectors[:, :n_null] = operator.null_vectors()
-    eigenvectors[:, n_null:] = vectors
-    fix_signs(eigenvectors)
-    zeros = np.zeros(n_null)
-    return np.append(zeros, np.maximum(values, 0.0)), eigenvectors, np.append(zeros, residuals)
+    return whole(operator, n_pairs)
 
 
 def _by_name(
