@@ -13,7 +13,7 @@ from graphuq.errors import IncompatibleParts, InvalidInput
 from graphuq.inference import ExpectationPropagation
 from graphuq.likelihoods import Probit
 from graphuq.priors import Diffusion, Matern, RegularizedLaplacian
-from graphuq.spectrum import laplacian_power, power_field
+from graphuq.spectrum import lanczos, laplacian_power, power_field
 from graphuq.spectrum.laplacian import LAPLACIANS
 
 PRIORS = {
@@ -57,10 +57,15 @@ def covariance(result):
     return factor @ factor.T
 
 
+def as_if_large(monkeypatch):
+    """Compute no graph from all of its eigenpairs, and put nodes in another order."""
+    monkeypatch.setattr(power_field, "EXACT_UP_TO", 10)
+    monkeypatch.setattr(lanczos, "MANY_NODES", 1)
+
+
 @pytest.fixture
 def by_series(monkeypatch):
-    """Compute no graph from all of its eigenpairs."""
-    monkeypatch.setattr(power_field, "EXACT_UP_TO", 10)
+    as_if_large(monkeypatch)
 
 
 def check_series(exact, series):
@@ -96,7 +101,7 @@ def test_agrees_with_all_eigenpairs(kind, name, monkeypatch):
     assert exact.log_evidence == pytest.approx(expected.log_evidence, abs=1e-9)
     np.testing.assert_allclose(exact.latent_mean, expected.latent_mean, atol=1e-9)
     np.testing.assert_allclose(exact.latent_std, expected.latent_std, rtol=1e-8)
-    monkeypatch.setattr(power_field, "EXACT_UP_TO", 10)
+    as_if_large(monkeypatch)
     check_series(exact, answer(operator, PRIORS[name], labelled, labels))
 
 
@@ -140,7 +145,7 @@ def test_disconnected_graph(parted, kind, constant, monkeypatch):
     np.testing.assert_allclose(exact.latent_mean, expected.latent_mean, atol=1e-7)
     np.testing.assert_allclose(exact.latent_std, expected.latent_std, rtol=1e-6)
     assert exact.log_evidence == pytest.approx(expected.log_evidence, abs=1e-7)
-    monkeypatch.setattr(power_field, "EXACT_UP_TO", 10)
+    as_if_large(monkeypatch)
     series = answer(gq.Laplacian(graph, kind), prior, labelled, labels)
     check_series(exact, series)
     np.testing.assert_array_equal(series.posterior.has_evidence, exact.posterior.has_evidence)
@@ -200,6 +205,20 @@ def test_values_weighed_by_the_evidence():
     # The mixture corrects the evidence of expectation propagation, by .05 at most.
     np.testing.assert_allclose(mean, gq.results.label_mean(expected), atol=0.02)
     assert abs(gq.results.label_mean(results[0]) - mean).max() > 0.1
+
+
+def test_evidence_chooses_what_is_not_solved_for():
+    """The noise is chosen as with all eigenpairs, and a hyperparameter of the prior is refused."""
+    graph, labelled, labels = clouds(100, shift=1.0)
+    posteriors = [
+        gq.Posterior(basis, Matern(), Probit(0.3), labelled, labels)
+        for basis in (gq.Laplacian(graph), gq.laplacian_spectrum(graph, n_eigenpairs=100))
+    ]
+    found = [gq.maximize_evidence(posterior, ["noise_std"]) for posterior in posteriors]
+    assert found[0].values == pytest.approx(found[1].values, rel=1e-3)
+    assert found[0].log_evidence == pytest.approx(found[1].log_evidence, abs=1e-6)
+    with pytest.raises(InvalidInput, match=r"'tau' of a prior .* choose it with eigenpairs"):
+        gq.maximize_evidence(posteriors[0], ["tau"])
 
 
 def test_what_cannot_be_solved_is_refused(monkeypatch):

@@ -34,6 +34,13 @@ def checked_names(posterior: Posterior, names: Sequence[str] | None) -> list[str
             f"{name!r} has no hyperprior",
             f"learn it with {name}=gq.LogUniform(…), or {some}",
         )
+        solved = not posterior.spectrum.has_eigenpairs and hasattr(posterior.prior, str(name))
+        require(
+            name in offered or not solved,
+            "names",
+            f"{name!r} of a prior whose covariance was solved for, with the value that it has",
+            f"choose it with eigenpairs (laplacian_spectrum) in place of the Laplacian, or {some}",
+        )
         require(
             name in offered,
             "names",

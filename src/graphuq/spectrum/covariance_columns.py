@@ -11,6 +11,7 @@ from jaxtyping import Float, Int
 
 from graphuq.errors import IncompatibleParts
 from graphuq.spectrum.basis import NodeBasis
+from graphuq.spectrum.lanczos import near_order
 from graphuq.spectrum.laplacian import Laplacian
 from graphuq.spectrum.power_field import PowerField
 from graphuq.spectrum.power_precision import PowerPrecision
@@ -162,9 +163,13 @@ def _solve(
         found["solver"] = "cholesky" if solver.is_dense else "conjugate gradients"
         found["deviation_error"] = error / 2  # half the relative error of the variance
     else:
-        field = PowerField(laplacian, precision)
-        loadings = _loadings(field.columns(labelled), labelled)
-        variance, found["deviation_error"], energy, error = field.spread(loadings, labelled, rng)
+        order = near_order(laplacian)
+        place = np.argsort(order) if order is not None else np.arange(graph.n_nodes)
+        near = laplacian if order is None else laplacian.on(order)
+        field, nodes = PowerField(near, precision), place[labelled]
+        loadings = _loadings(field.columns(nodes), nodes)
+        variance, found["deviation_error"], energy, error = field.spread(loadings, nodes, rng)
+        loadings, variance = loadings[place], variance[place]
         # Of the field and of L + c in units of u; their β differ by the power of the unit.
         scale, unit = energy / graph.n_nodes, math.exp(-precision.power * field.log_unit)
         if precision.beta is not None:

@@ -77,7 +77,7 @@ def nonnull_pairs(
     PairsNotConverged
         If they do not converge.
     """
-    order = _order(laplacian)
+    order = near_order(laplacian)
     if order is not None:
         laplacian = laplacian.on(order)
     block = BLOCK if n_pairs > BLOCK else BLOCK // 2
@@ -96,7 +96,7 @@ def nonnull_pairs(
     return pairs._replace(eigenvectors=vectors)
 
 
-def _order(laplacian: Laplacian) -> Int[np.ndarray, " N"] | None:
+def near_order(laplacian: Laplacian) -> Int[np.ndarray, " N"] | None:
     """Return an order in which neighbours are close (Cuthill & McKee 1969), if N is large.
 
     Products with a block of columns are then three times as fast, because most data is in the

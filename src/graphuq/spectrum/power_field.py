@@ -24,7 +24,8 @@ N_PAIRS = 64  # of the part of low rank
 MIN_DRAWS, MAX_DRAWS = 64, 192  # of the rest
 ENOUGH = 0.01  # relative error of deviations, averaged over nodes, with which no more is drawn
 TIGHT, LOOSE = 1e-13, 1e-6  # largest errors of a series; of draws, in single precision
-PAIRS_TOLERANCE = 1e-4  # the error of an eigenvalue is of the order of its square
+PAIRS_TOLERANCE = 1e-3
+VALUE_TOLERANCE = 1e-5  # of the smallest one, whose error is of the order of the square
 SAFE = 500.0  # ratio of largest and smallest λ + c up to which the interval begins at 0
 
 
@@ -89,7 +90,9 @@ class PowerField:
             )
         self.log_unit = math.log(smallest + shift)
         # The variance of the null vectors, after division of λ + c by the unit.
-        own = shift if precision.include_constant else values[0] + shift
+        own = shift
+        if not precision.include_constant:
+            own += self._smallest_value(values) if included else values[0]
         if own <= 0:
             raise InvalidInput("shift", "0 gives the constant infinite variance", "use tau > 0")
         log_null = -precision.power * (math.log(own) - self.log_unit)
@@ -106,8 +109,18 @@ class PowerField:
         else:
             self._vectors = vectors
             self._exact_power = LaplacianPower(laplacian, shift, smallest)
-            self._quick_power = LaplacianPower(laplacian, shift, smallest, np.float32)
+            # Noise orthogonal to the vectors sees none of their eigenvalues.
+            begin = 0.9 * float(values[-1])
+            self._quick_power = LaplacianPower(laplacian, shift, begin, np.float32)
+            log_ratio = math.log(begin + shift) - self.log_unit
+            self._rest_scale = math.exp(-precision.power / 2 * log_ratio)
             self.low = self._exact_power(vectors, precision.power / 2, TIGHT)
+
+    def _smallest_value(self, values: Float[np.ndarray, " k"]) -> float:
+        """Return the smallest positive eigenvalue, more accurate than those of the pairs."""
+        if self.is_exact:
+            return float(values[0])
+        return float(nonnull_pairs(self.laplacian, 1, VALUE_TOLERANCE)[0][0])
 
     def columns(self, nodes: Int[np.ndarray, " J"]) -> Float[np.ndarray, "N J"]:
         """Return the columns of the covariance at some nodes."""
@@ -163,10 +176,10 @@ class PowerField:
     def _rest(self, rng: np.random.Generator) -> Iterator[Float[np.ndarray, "N b"]]:
         """Yield draws of the field without null part and without the part of low rank.
 
-        White noise orthogonal to the smallest eigenvectors is independent of that along them,
-        however exact these are.
+        White noise orthogonal to the smallest eigenvectors is independent of that along them.
         """
         for _ in range(0, MAX_DRAWS, BLOCK):
             noise = rng.standard_normal((self.laplacian.n_nodes, BLOCK))
             noise -= self._vectors @ (self._vectors.T @ noise)
-            yield self._quick_power(noise, self.precision.power / 2, LOOSE)
+            drawn = self._quick_power(noise, self.precision.power / 2, LOOSE)
+            yield self._rest_scale * drawn
