@@ -5,7 +5,7 @@ the same Matérn prior on all nodes? What do those cost?
 
 How to run:
 
-    python benchmarks/bench_whole_graph.py [--nodes 4000] [--large 100000]
+    python benchmarks/bench_whole_graph.py [--nodes 2000] [--large 100000] [--solvers 100000]
 
 Graphs have 15 neighbours, from the mixture of `mixture.py` with ten classes, two moons in 100
 columns, and a cube of three columns. The two classes are half of the classes, the moons, or the
@@ -15,7 +15,9 @@ Prints: for each graph and prior, the log evidence by 150 pairs, by 150 pairs wi
 of the other eigenvalues), and on all nodes; the mean and the largest difference of probabilities of
 the first two from the last; accuracy, and log score (mean log probability) of the other nodes of
 all three. Then, for `--large` nodes of the cube, seconds of the processor and memory of 150 pairs
-and of the whole field with its stated errors.
+and of the whole field with its stated errors. For `--solvers` nodes of the mixture, with PyAMG
+installed: seconds of the processor for a column of ``(L + τ²)^{−α}`` by a Chebyshev series, by α
+solutions with block conjugate gradients, and by α solutions with smoothed aggregation.
 
 Results go to ``benchmarks/results/whole_graph.json``.
 """
@@ -26,8 +28,11 @@ import resource
 import time
 
 import numpy as np
+from scipy import sparse
 
 import graphuq as gq
+from graphuq.spectrum import Laplacian, Precision
+from graphuq.spectrum.laplacian_power import LaplacianPower
 from mixture import mixture
 from peers import RESULTS
 
@@ -111,10 +116,45 @@ def cost(n_nodes):
     }
 
 
+def solvers(n_nodes, n_columns=16):
+    """Yield seconds of a column by three solvers, and how far the second is from the first."""
+    import pyamg
+
+    laplacian = Laplacian(gq.graphs.knn_graph(mixture(n_nodes)[0], 15))
+    right = np.zeros((n_nodes, n_columns))
+    right[np.arange(n_columns), np.arange(n_columns)] = 1.0
+    right -= laplacian.project_to_null_space(right)
+    for tau in (0.3, 0.1):
+        matrix = sparse.diags_array(laplacian.diagonal + tau**2) - laplacian.scaled_weights(float)
+        times = [time.process_time()]
+        levels = pyamg.smoothed_aggregation_solver(
+            sparse.csr_matrix(matrix), B=laplacian.null_profile[:, None]
+        )
+        times.append(time.process_time())
+        levels.solve(right[:, 0], tol=1e-9, accel="cg")
+        times.append(time.process_time())
+        gradients = Precision(laplacian, tau**2, factorize=False)
+        once = gradients.solve(right)
+        times.append(time.process_time())
+        series = LaplacianPower(laplacian, tau**2, 0.0)(right, 4.0, 1e-13)
+        times.append(time.process_time())
+        setup, multigrid, conjugate, chebyshev = np.diff(times).tolist()
+        again = gradients.solve(gradients.solve(gradients.solve(once)))
+        yield {
+            "tau": tau,
+            "multigrid, setup": setup,
+            "multigrid, alpha 4": 4 * multigrid,
+            "conjugate gradients, alpha 4": 4 * conjugate / n_columns,
+            "Chebyshev series, alpha 4": chebyshev / n_columns,
+            "difference": float(abs(again * tau**8 - series).max() / abs(series).max()),
+        }
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--nodes", type=int, default=4_000)
+    parser.add_argument("--nodes", type=int, default=2_000)
     parser.add_argument("--large", type=int, nargs="*", default=[100_000])
+    parser.add_argument("--solvers", type=int, nargs="*", default=[])
     parser.add_argument("--output", default=RESULTS / "whole_graph.json")
     options = parser.parse_args()
     rows = []
@@ -131,9 +171,12 @@ def main():
     costs = [cost(n_nodes) for n_nodes in options.large]
     for row in costs:
         print(json.dumps(row), flush=True)
+    compared = [row for n_nodes in options.solvers for row in solvers(n_nodes)]
+    for row in compared:
+        print(json.dumps(row), flush=True)
     RESULTS.mkdir(exist_ok=True)
     with open(options.output, "w") as file:
-        json.dump({"rows": rows, "costs": costs}, file, indent=1)
+        json.dump({"rows": rows, "costs": costs, "solvers": compared}, file, indent=1)
 
 
 if __name__ == "__main__":
