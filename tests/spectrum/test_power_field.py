@@ -269,3 +269,21 @@ def test_error_of_a_series_is_its_tolerance(shift, exponent):
         errors.append(np.linalg.norm(error, axis=0).max())
         assert errors[-1] < tolerance
     assert errors[0] > 1e-6  # a series of all terms would not test the tolerance
+
+
+def test_three_classes():
+    rng = np.random.default_rng(0)
+    features = np.concatenate([rng.normal(size=(40, 3)) + 3 * np.eye(3)[k] for k in range(3)])
+    graph, labelled = gq.graphs.knn_graph(features, 8), np.arange(0, 120, 12)
+    likelihood = Probit(0.3, n_classes=3)
+    found, expected = (
+        gq.infer(
+            gq.Posterior(basis, Matern(), likelihood, labelled, labelled // 40),
+            ExpectationPropagation(),
+        )
+        for basis in (gq.Laplacian(graph), gq.laplacian_spectrum(graph, n_eigenpairs=120))
+    )
+    assert found.log_evidence == pytest.approx(expected.log_evidence, abs=1e-6)
+    np.testing.assert_allclose(found.latent_mean, expected.latent_mean, atol=1e-5)
+    own, same = (r.answer.labelled_mean for r in (found, expected))
+    np.testing.assert_allclose(own, same, atol=1e-5)
