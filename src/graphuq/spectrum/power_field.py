@@ -12,12 +12,13 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Float, Int
 
-from graphuq.errors import IncompatibleParts, InvalidInput
+from graphuq.errors import IncompatibleParts, InvalidInput, NotConvergedWarning
 from graphuq.spectrum.laplacian import Laplacian
 from graphuq.spectrum.laplacian_power import BLOCK, LaplacianPower
 from graphuq.spectrum.null_vectors import null_vectors_included
 from graphuq.spectrum.power_precision import PowerPrecision
 from graphuq.spectrum.solve import nonnull_pairs
+from graphuq.utils.user_warnings import warn_user
 
 EXACT_UP_TO = 2_000  # nodes; all eigenpairs are computed
 N_PAIRS = 64  # of the part of low rank
@@ -26,7 +27,7 @@ ENOUGH = 0.01  # relative error of deviations, averaged over nodes, with which n
 TIGHT, LOOSE = 1e-13, 1e-6  # largest errors of a series; of draws, in single precision
 PAIRS_TOLERANCE = 1e-3
 VALUE_TOLERANCE = 1e-5  # of the smallest one, whose error is of the order of the square
-SAFE = 500.0  # ratio of largest and smallest λ + c up to which the interval begins at 0
+BELOW = 0.9  # begin of an interval, as a share of the smallest eigenvalue in it
 
 
 class Spread(NamedTuple):
@@ -68,6 +69,11 @@ class PowerField:
     IncompatibleParts
         If isolated nodes would have no variance, an eigenvalue of 0 infinite variance, or in the
         case of `LaplacianPower.coefficients`.
+
+    Warns
+    -----
+    NotConvergedWarning
+        If the smallest eigenpairs do not converge.
     """
 
     def __init__(self, laplacian: Laplacian, precision: PowerPrecision) -> None:
@@ -76,13 +82,22 @@ class PowerField:
         n_others = graph.n_nodes - graph.n_components
         included = null_vectors_included(precision.include_constant, graph)
         self.is_exact = graph.n_nodes <= EXACT_UP_TO
-        n_pairs = n_others if self.is_exact else min(N_PAIRS, n_others)
-        values, vectors = nonnull_pairs(laplacian, n_pairs, PAIRS_TOLERANCE)
-        values, shift = np.maximum(values, 0.0), precision.shift
-        smallest = float(values[0])
-        if not self.is_exact:
-            wide = shift * SAFE >= laplacian.upper_bound
-            smallest = 0.0 if wide else (1 - 1e-3) * smallest
+        shift = precision.shift
+        try:
+            n_pairs = n_others if self.is_exact else min(N_PAIRS, n_others)
+            values, vectors = nonnull_pairs(laplacian, n_pairs, PAIRS_TOLERANCE)
+        except InvalidInput:
+            if shift == 0:
+                raise
+            warn_user(
+                "the smallest eigenpairs did not converge, so that all of the field is drawn; "
+                "scale_error and deviation_error in the settings are larger than with them. Join "
+                "nearly separate parts of the graph by more neighbours",
+                NotConvergedWarning,
+            )
+            values, vectors = np.zeros(1), np.zeros((graph.n_nodes, 0))
+        values = np.maximum(values, 0.0)
+        smallest = float(values[0]) * (1.0 if self.is_exact else BELOW)
         if smallest + shift <= 0:
             raise IncompatibleParts(
                 "an eigenvalue besides those of the components is 0 up to rounding, so that tau=0 "
@@ -110,7 +125,7 @@ class PowerField:
             self._vectors = vectors
             self._exact_power = LaplacianPower(laplacian, shift, smallest)
             # Noise orthogonal to the vectors sees none of their eigenvalues.
-            begin = 0.9 * float(values[-1])
+            begin = BELOW * float(values[-1])
             self._quick_power = LaplacianPower(laplacian, shift, begin, np.float32)
             log_ratio = math.log(begin + shift) - self.log_unit
             self._rest_scale = math.exp(-precision.power / 2 * log_ratio)

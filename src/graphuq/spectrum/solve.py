@@ -173,30 +173,27 @@ def laplacian_spectrum(
 def nonnull_pairs(
     operator: Laplacian, n_pairs: int, tolerance: float
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Compute the eigenpairs of the smallest positive eigenvalues; fewer if so many are too hard.
+    """Compute the eigenpairs of the smallest positive eigenvalues.
 
     Returns
     -------
-    eigenvalues : numpy.ndarray, shape (k,)
-        k ≤ ``n_pairs``.
-    eigenvectors : numpy.ndarray, shape (N, k)
+    eigenvalues : numpy.ndarray, shape (n_pairs,)
+    eigenvectors : numpy.ndarray, shape (N, n_pairs)
 
     Raises
     ------
     InvalidInput
-        If not even one pair converges.
+        If Lanczos does not converge.
     """
-    while n_pairs:
-        solver, apart = _chosen(operator, n_pairs + operator.graph.n_components)
-        try:
-            return _nonnull(operator, solver, n_pairs, tolerance, None, apart)[:2]
-        except lanczos.PairsNotConverged:
-            n_pairs //= 2
-    raise InvalidInput(
-        "graph",
-        f"the smallest eigenpair did not converge in {lanczos.RESTARTS} restarts",
-        "join its nearly separate parts by more neighbours",
-    )
+    solver, apart = _chosen(operator, n_pairs + operator.graph.n_components)
+    try:
+        return _nonnull(operator, solver, n_pairs, tolerance, None, apart)[:2]
+    except lanczos.PairsNotConverged as error:
+        raise InvalidInput(
+            "graph",
+            f"{n_pairs} eigenpair(s) did not converge in {lanczos.RESTARTS} restarts",
+            "join its nearly separate parts by more neighbours",
+        ) from error
 
 
 def _chosen(operator: Laplacian, n_eigenpairs: int) -> tuple[str, SmallComponents | None]:
