@@ -36,8 +36,8 @@ class OrderedAverage(Average):
     Components and prior odds are those of `Average`, each with the `Ordered` likelihood. Field and
     noise together have variance 1 at an average node in every component, so that thresholds are
     normal quantiles of class shares and all components have the same. They maximise the evidence
-    of the likeliest components; see `graphuq.evidence.thresholds` and docs/theory.md, "Ordered
-    classes". Grades may be without labels.
+    of the likeliest components; see `graphuq.evidence.thresholds` and docs/theory/labels.md,
+    "Ordered classes". Grades may be without labels.
 
     Parameters
     ----------

@@ -52,8 +52,8 @@ class Posterior:
     spectrum : Spectrum, Basis or Laplacian
         What `graphuq.laplacian_spectrum` returns, or a `graphuq.Basis`. With a `Laplacian`
         instead, no eigenvector is left out of the prior, `Matern` or `RegularizedLaplacian`: one
-        column of its covariance is solved for each label. See docs/theory.md, "Gaussian fields,
-        solved for instead of expanded".
+        column of its covariance is solved for each label (docs/theory/graphs.md, "Gaussian
+        fields, solved for instead of expanded").
     prior : Prior
     likelihood : Likelihood
     labelled : array_like of int, shape (J,)
