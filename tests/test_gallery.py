@@ -94,6 +94,11 @@ CLAIMS = {
         and names["accuracy"]["default"] > names["accuracy"]["one graph"] + 0.1
         and "scales of features differ" in str(names["caught"][0].message)
     ),
+    "labels/crowd.py": lambda names: (
+        names["shares"]["people and pictures"] > names["shares"]["majority of three"] + 0.1
+        and names["shares"]["people and pictures"] > names["shares"]["people alone"]
+        and names["held"].mean() > 0.7
+    ),
     "labels/next_labels.py": lambda names: names["wrong"][-1] < names["wrong"][0],
     "labels/people_and_tables.py": closest_to_truth_is,
     "labels/unequal_classes.py": lambda names: (
@@ -105,6 +110,11 @@ CLAIMS = {
     "models/likelihoods.py": every_likelihood_is_shown,
     "models/likelihood_of_your_own.py": lambda names: (
         names["accuracy"]["Cauchit"] > names["accuracy"]["Probit"] + 0.05
+    ),
+    "models/model_trained_elsewhere.py": lambda names: (
+        names["weights"]["random classes"] < 0.01
+        and names["right"]["average"] > names["right"]["network"] + 0.05
+        and names["right"]["average"] > names["right"]["graphuq alone"] - 0.01
     ),
     "models/many_rows.py": lambda names: min(names["accuracies"]) > 0.9,
     "trust/truncation.py": certificate_is_honest,

@@ -14,7 +14,7 @@ import graphuq as gq
 from graphuq.classifier.search.checkpoint import SearchCheckpoint
 from graphuq.classifier.table_encoder import TableEncoder
 from graphuq.cli.cells import read_cells
-from graphuq.cli.edges import read_edges
+from graphuq.cli.edges import EdgeKind, read_edges
 from graphuq.cli.encoding import read_encoded
 from graphuq.cli.graph_files import read_graph_file
 from graphuq.cli.items import Columns, read_source
@@ -222,7 +222,7 @@ FILES = {
     "mixed.parquet": (MIXED.to_parquet, read_encoded_table),
     "edges.csv": (
         lambda path: EDGES.to_csv(path, index=False),
-        lambda path: read_edges(path, "source,target,weight", {}),
+        lambda path: read_edges(path, "source,target,weight", {}, EdgeKind()),
     ),
     "club.graphml": (lambda path: networkx.write_graphml(CLUB, path), read_club),
     "club.gml": (lambda path: networkx.write_gml(CLUB, path), read_club),

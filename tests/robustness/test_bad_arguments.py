@@ -65,6 +65,7 @@ NEEDED = {  # arguments without a default
     "probabilities": [0.5, 0.5],
     "kernel": gq.inference.PCN(),
     "label_model": gq.likelihoods.AtomicNoise(),
+    "thresholds": [-0.5, 0.5],
     "experts": ["sklearn.naive_bayes:GaussianNB"],
 }
 

@@ -12,13 +12,14 @@ from graphuq.errors import MissingPackage
 from graphuq.utils.extras import require_extra
 
 if TYPE_CHECKING:
-    from graphuq.cli.facts import the_facts
+    from graphuq.cli.facts import Facts, the_facts
     from graphuq.utils.files import atomic_write
     from graphuq.utils.html import embedded, write_page
     from graphuq.utils.output_folder import atomic_folder, output_folder
     from graphuq.utils.spreadsheets import without_formulas
 
 _MODULE_OF = {
+    "Facts": "cli.facts",
     "atomic_folder": "utils.output_folder",
     "atomic_write": "utils.files",
     "embedded": "utils.html",
@@ -29,6 +30,7 @@ _MODULE_OF = {
 }
 
 __all__ = [
+    "Facts",
     "atomic_folder",
     "atomic_write",
     "embedded",

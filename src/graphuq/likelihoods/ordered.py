@@ -9,7 +9,7 @@ from graphuq.errors import IncompatibleParts, require
 from graphuq.likelihoods.base import Likelihood, PerLabel, Tilted
 from graphuq.likelihoods.multiclass import codes
 from graphuq.utils.arrays import Array, array_namespace, is_of_jax
-from graphuq.utils.checks import describe
+from graphuq.utils.checks import describe, require_scale
 from graphuq.utils.part import part_field
 from graphuq.utils.special_functions import log_normal_cdf
 
@@ -87,6 +87,8 @@ class Ordered(Likelihood):
             require(np.ndim(noise) <= 1, "noise_std", describe(noise), NOISE_REMEDY)
             positive = bool((np.isfinite(noise) & (np.asarray(noise) > 0)).all())
             require(positive, "noise_std", f"{np.asarray(noise).tolist()}", NOISE_REMEDY)
+            for value in np.ravel(noise).tolist():
+                require_scale("noise_std", value)
 
     @property
     def n_classes(self) -> int:

@@ -7,12 +7,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from graphuq.cli import atomic_folder, output_folder, the_facts
+from graphuq.cli import Facts, atomic_folder, output_folder, the_facts
 from graphuq.errors import InvalidInput
 from graphuq_papers.checks import require
 
 if TYPE_CHECKING:
-    from graphuq.cli.facts import Facts
     from graphuq_papers.base import Done, Experiment
 
 
@@ -99,7 +98,13 @@ def reproduce(
         judged[done.paper] += done.experiment.judge(done.outcome)
     for of, some in judged.items():
         claims = [
-            {"of": one.label, "claim": one.claim.sentence, **one.finding._asdict()} for one in some
+            {
+                "of": one.label,
+                "claim": one.claim.sentence,
+                "verdict": one.finding.verdict,
+                "figures": one.finding.figures,
+            }
+            for one in some
         ]
         facts.say(
             "\n{title}\n\n{claims}",
@@ -108,7 +113,7 @@ def reproduce(
         )
 
 
-def _say_outcome(facts: "Facts", done: "Done", files: list[Path]) -> None:
+def _say_outcome(facts: Facts, done: "Done", files: list[Path]) -> None:
     """Say what an experiment found, and its files."""
     one = {
         "paper": done.paper,
