@@ -317,7 +317,7 @@ def test_exact_prior_and_its_likelihood_by_evidence():
     with pytest.raises(IncompatibleParts):
         gq.Posterior(
             gq.Laplacian(fitted.graph_),
-            gq.priors.Matern(),
+            gq.priors.InverseLaplacian(),
             gq.likelihoods.Probit(),
             [0, 1],
             [1, -1],
