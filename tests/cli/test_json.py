@@ -2,6 +2,8 @@
 
 import json
 import re
+import subprocess
+import sys
 
 import numpy as np
 import pandas as pd
@@ -218,3 +220,18 @@ def test_a_line_can_name_facts_only():
     with pytest.raises(KeyError):
         Facts().say("{b}", a=1)
     assert the_facts().found == {}  # no command runs
+
+
+def test_a_reader_that_closes_the_pipe_is_no_fault(tmp_path):
+    """As in ``graphuq … --json | head -c 1``: no traceback, and the exit code of the command."""
+    command = [sys.executable, "-c", "from graphuq.cli import main; main()", "classify"]
+    options = ["nowhere.csv", "--label-column", "kind", "--json"]
+    with subprocess.Popen(
+        [*command, *options], stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=tmp_path
+    ) as running:
+        running.stdout.close()
+        error = running.stderr.read().decode()
+    assert running.returncode == 2
+    assert "there is no file" in error
+    assert "Traceback" not in error
+    assert "BrokenPipe" not in error

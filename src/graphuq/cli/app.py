@@ -175,8 +175,16 @@ def run(arguments: list[str] | None = None) -> int:
         warnings.showwarning = _show_warning
         code = _call(arguments, debug)
         if facts.as_json and (code or facts.found):  # the help has no facts
-            print(json.dumps(facts.content(code), indent=2, allow_nan=False))
+            _print_whole(json.dumps(facts.content(code), indent=2, allow_nan=False))
     return code
+
+
+def _print_whole(text: str) -> None:
+    """Print a text; a reader that has closed the pipe, as ``head`` does, misses the rest."""
+    try:
+        print(text, flush=True)
+    except BrokenPipeError:  # what is left in the buffer is not tried again at the end
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def answer_of(arguments: list[str]) -> dict[str, Any]:
