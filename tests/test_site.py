@@ -179,6 +179,14 @@ def test_outputs_on_the_first_pages_have_no_dots():
             assert "..." not in example.want, page.name
 
 
+def test_the_readme_names_the_two_commands_of_a_new_machine():
+    install = (ROOT / "README.md").read_text(encoding="utf-8").split("## Install")[1]
+    targets = set(re.findall(r"`make (\w+)`", install.split("\n## ")[0]))
+    assert targets == {"demo", "test"}
+    rules = (ROOT / "Makefile").read_text(encoding="utf-8")
+    assert all(f"\n{target}: .venv/ready" in rules for target in targets)
+
+
 def test_figures_of_the_readme_are_those_of_the_measurements():
     """Accuracy and log score with 5 labels, and calibration error of all sets together."""
     readme = " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())

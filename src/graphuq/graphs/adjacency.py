@@ -10,7 +10,7 @@ from graphuq.errors import GraphRepairWarning, InvalidInput, require
 from graphuq.graphs.directions import check_rule, symmetrized
 from graphuq.graphs.graph import TOLERATED_ASYMMETRY, Graph, make_graph
 from graphuq.graphs.graph_objects import Edges, edges_of, kind_of_graph, name_array
-from graphuq.graphs.inputs import MatrixLike, to_matrix
+from graphuq.graphs.inputs import MatrixLike, to_matrix, weights_of
 from graphuq.utils.user_warnings import warn_user
 
 if TYPE_CHECKING:
@@ -162,7 +162,7 @@ def from_edges(
     unknown = next((name for name in ends if name not in place), None)
     require(unknown is None, "nodes", f"{unknown!r} is missing", "name every node of the edges")
     codes = np.array([place[name] for name in ends], dtype=np.int64).reshape(-1, 2)
-    numbers = np.ones(len(codes)) if weight is None else _vector(weight, len(codes))
+    numbers = weights_of(weight, len(codes), "edge")
     matrix = Edges(codes[:, 0], codes[:, 1], numbers, len(names), True).matrix()
     if symmetrize is None:  # an edge that is listed in one direction only is no asymmetry
         one_way = matrix - matrix.multiply((matrix.T != 0).astype(float))
@@ -194,17 +194,3 @@ def _graph_of(
     if symmetrize is not None:
         weights = symmetrized(weights, symmetrize)
     return make_graph(weights, argument=argument, settings=settings, names=names)
-
-
-def _vector(weight: Any, n_edges: int) -> np.ndarray:
-    try:
-        numbers = np.asarray(weight, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise InvalidInput("weight", f"not numeric ({error})", "give one number an edge") from None
-    require(
-        numbers.shape == (n_edges,),
-        "weight",
-        f"shape {numbers.shape} for {n_edges} edges",
-        "give one number an edge",
-    )
-    return numbers

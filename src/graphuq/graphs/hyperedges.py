@@ -10,6 +10,7 @@ from scipy import sparse
 from graphuq.errors import InvalidInput, require
 from graphuq.graphs.graph import Graph, make_graph
 from graphuq.graphs.graph_objects import name_array
+from graphuq.graphs.inputs import weights_of
 
 MAX_PAIRS = 100_000_000  # of members of a group, whose weights fill about 3 GB
 
@@ -61,7 +62,13 @@ def from_hyperedges(
            [0. , 0. , 1. , 0. ]])
     """
     members = [_members(group, row) for row, group in enumerate(groups)]
-    weights = _weights(weight, len(members))
+    weights = weights_of(weight, len(members), "group")
+    require(
+        bool((np.isfinite(weights) & (weights >= 0)).all()),
+        "weight",
+        "negative, NaN or infinite numbers",
+        "give a number >= 0 for each group",
+    )
     found = dict.fromkeys(name for group in members for name in group)
     names = list(found) if nodes is None else list(nodes)
     place = {name: index for index, name in enumerate(names)}
@@ -103,26 +110,3 @@ def _members(group: Any, row: int) -> list[Any]:
             "give texts, numbers or tuples as names",
         )
     return list(dict.fromkeys(names))
-
-
-def _weights(weight: Any, n_groups: int) -> np.ndarray:
-    """Return the weight of each group."""
-    if weight is None:
-        return np.ones(n_groups)
-    try:
-        numbers = np.asarray(weight, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise InvalidInput("weight", f"not numeric ({error})", "give one number a group") from None
-    require(
-        numbers.shape == (n_groups,),
-        "weight",
-        f"shape {numbers.shape} for {n_groups} groups",
-        "give one number a group",
-    )
-    require(
-        bool((np.isfinite(numbers) & (numbers >= 0)).all()),
-        "weight",
-        "negative, NaN or infinite numbers",
-        "give a number >= 0 for each group",
-    )
-    return numbers

@@ -238,3 +238,23 @@ def check_no_gaps(frame: Any, argument: str) -> None:
             f"column {name!r} is NaN in {len(empty)} row(s), first row {empty[:1].tolist()}",
             "drop it or fill it, as by make_pipeline(TableEncoder(impute=True), classifier)",
         )
+
+
+def weights_of(weight: Any, n: int, what: str) -> np.ndarray:
+    """Return one weight for each edge or group, by default 1, as numbers.
+
+    Raises
+    ------
+    InvalidInput
+        If they are not numbers, or not one for each.
+    """
+    if weight is None:
+        return np.ones(n)
+    article = "an" if what[0] in "aeiou" else "a"
+    remedy = f"give one number {article} {what}"
+    try:
+        numbers = np.asarray(weight, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise InvalidInput("weight", f"not numeric ({error})", remedy) from None
+    require(numbers.shape == (n,), "weight", f"shape {numbers.shape} for {n} {what}s", remedy)
+    return numbers
