@@ -32,7 +32,7 @@ coverage: .venv/ready
 	$(BIN)/pytest --cov --cov-report=term:skip-covered -n 2 --dist worksteal
 
 slow: .venv/ready
-	$(BIN)/pytest -m slow -n 2 --dist worksteal
+	$(BIN)/pytest -m slow -n 2 --dist worksteal -o faulthandler_timeout=0
 
 # Checks types and shapes of all arguments while tests of the parts run, which makes these slower.
 types: .venv/ready
