@@ -28,7 +28,7 @@ from pathlib import Path
 import numpy as np
 
 import graphuq as gq
-from graphuq.graphs.neighbors import all_distances
+from graphuq.graphs.row_distances import all_distances
 from peers import DATA, RESULTS
 
 SMALL, PAIRS = 4_000, 50

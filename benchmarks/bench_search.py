@@ -29,8 +29,8 @@ from scipy.special import expit
 import graphuq as gq
 from graphuq.evidence.graph_gradient import GraphEvidence
 from graphuq.graphs import TanhWeights
-from graphuq.graphs.neighbors import all_distances
 from graphuq.graphs.pairs import AllNodePairs
+from graphuq.graphs.row_distances import all_distances
 from graphuq.likelihoods import Logistic
 from graphuq.priors import RegularizedLaplacian
 from peers import DATA, RESULTS

@@ -10,8 +10,9 @@ from graphuq.errors import IncompatibleParts, InvalidInput
 from graphuq.evidence.criteria import evaluate
 from graphuq.evidence.graph_gradient import GraphEvidence
 from graphuq.graphs import GaussianWeights, SelfTuning, TanhWeights
-from graphuq.graphs.neighbors import all_distances, nearest_neighbors
+from graphuq.graphs.neighbors import nearest_neighbors
 from graphuq.graphs.pairs import AllNodePairs, NodePairs
+from graphuq.graphs.row_distances import all_distances
 from graphuq.likelihoods import GaussianNoise, Logistic, Probit, Softmax
 from graphuq.priors import InverseLaplacian, Matern, RegularizedLaplacian
 

@@ -7,7 +7,7 @@ from graphuq.graphs.feature_space import FeatureSpace
 from graphuq.graphs.features import between, check_neighbor_count, check_space, has_direction
 from graphuq.graphs.graph import Graph, make_graph
 from graphuq.graphs.inputs import MatrixLike
-from graphuq.graphs.neighbors import all_distances
+from graphuq.graphs.row_distances import all_distances
 from graphuq.graphs.weights import Scale, WeightFunction, uses_local_scales, weight_function
 
 MAX_NODES = 20_000  # one N×N matrix of doubles then takes 3.2 GB

@@ -21,11 +21,11 @@ from graphuq.graphs.inputs import Features, MatrixLike, dense_if_full
 from graphuq.graphs.neighbors import (
     Neighbors,
     SinglePrecision,
-    all_distances,
     nearest_neighbors,
     neighbors_within,
 )
 from graphuq.graphs.principal import Axes
+from graphuq.graphs.row_distances import all_distances
 from graphuq.graphs.weights import Unweighted, WeightFunction
 from graphuq.utils.extras import require_extra
 from graphuq.utils.serialization import from_json, to_json

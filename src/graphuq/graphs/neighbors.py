@@ -9,9 +9,10 @@ from scipy import sparse
 from scipy.spatial import KDTree
 
 from graphuq.errors import GraphuqWarning, require
-from graphuq.graphs import neighbors_faiss
+from graphuq.graphs import neighbors_faiss, ties
 from graphuq.graphs.features import row_blocks
 from graphuq.graphs.inputs import Features
+from graphuq.graphs.row_distances import distances_to
 from graphuq.utils.arrays import has_accelerator, safe_openmp
 from graphuq.utils.extras import has_extra
 from graphuq.utils.lazy_imports import paused_collection
@@ -72,6 +73,7 @@ def nearest_neighbors(
     search: str = "auto",
     progress: Progress | None = None,
     single: Callable[[], SinglePrecision] | None = None,
+    numbers: tuple[Int[np.ndarray, " R"], int] | None = None,
 ) -> Neighbors:
     """Find the nearest neighbours of each query, or of each row among the *other* rows.
 
@@ -96,6 +98,8 @@ def nearest_neighbors(
         See `graphuq.utils.progress`.
     single : callable, optional
         Returns the rows in single precision, made before.
+    numbers : tuple of numpy.ndarray and int, optional
+        Numbers of the queries, and of the first row, in a larger table: see `graphs.ties`.
 
     Returns
     -------
@@ -117,7 +121,13 @@ def nearest_neighbors(
         search in SEARCHES, "search", f"{search!r} is unknown", f"use one of {', '.join(SEARCHES)}"
     )
     with safe_openmp():
-        return _nearest(features, n_neighbors, metric, queries, search, progress, single)
+        n_others = features.shape[0] - (queries is None)
+        spare = 0 if features.shape[0] > EXACT_ROWS or search == "approximate" else ties.SPARE
+        more = min(n_neighbors + spare, n_others)
+        found = _nearest(features, more, metric, queries, search, progress, single)
+        of_more = (features, queries, found.distances, found.indices)
+        near = ties.without_chance(*of_more, n_neighbors, metric, numbers)
+        return Neighbors(*near, found.recall)
 
 
 def _nearest(
@@ -224,15 +234,20 @@ def add_rows(
         return both, nearest_neighbors(both, k, metric, search="exact")
     both = np.concatenate([features, more.astype(features.dtype)])
     n_more = len(both) - n_old
-    more = both[n_old:]
-    with_self = nearest_neighbors(both, k + 1, metric, more, search="exact").indices
-    of_new = _without_self(with_self, n_old)
-    closest = nearest_neighbors(more, min(k, n_more), metric, features, search="exact").indices
-    candidates = np.concatenate([lists, closest + n_old], axis=1)
-    old = _distances_in_double(both, features, candidates, metric, 1.0)
-    new = _distances_in_double(both, more, of_new, metric, 1.0)
-    distances = np.concatenate([old.distances[:, :k], new.distances])
-    return both, Neighbors(distances, np.concatenate([old.indices[:, :k], new.indices]))
+    more, old = both[n_old:], np.arange(n_old)
+    new = np.arange(n_old, len(both))
+    with_self = nearest_neighbors(both, k + 1, metric, more, search="exact", numbers=(new, 0))
+    closest = nearest_neighbors(
+        more, min(k, n_more), metric, features, search="exact", numbers=(old, n_old)
+    )
+    candidates = np.concatenate([lists, closest.indices + n_old], axis=1)
+    of_new = _without_self(with_self.indices, n_old)
+    found = [
+        ties.nearest_of(distances_to(both, rows, near, metric), near, own, 0, k)
+        for rows, near, own in ((features, candidates, old), (more, of_new, new))
+    ]
+    distances, indices = (np.concatenate(part) for part in zip(*found, strict=True))
+    return both, Neighbors(distances, indices)
 
 
 def _by_tree(features: Features, n_neighbors: int, queries: Features | None) -> Neighbors:
@@ -292,33 +307,13 @@ def _distances_in_double(
     recall: float,
 ) -> Neighbors:
     """Compute the distances of neighbours in double precision, and sort neighbours by them."""
-    distances = np.empty(indices.shape)
-    for part in row_blocks(len(indices), indices.shape[1] * features.shape[1]):
-        asked = np.asarray(queries[part], dtype=np.float64)[:, None]
-        near = features[indices[part].ravel()].reshape(*indices[part].shape, -1)
-        if metric == "cosine":
-            lengths = np.linalg.norm(asked, axis=2) * np.linalg.norm(near, axis=2)
-            distances[part] = 1 - (asked * near).sum(axis=2) / lengths
-        else:
-            distances[part] = np.sqrt(_squared_lengths(near - asked))
-    if metric == "cosine":
-        np.maximum(distances, 0.0, out=distances)
+    distances = distances_to(features, queries, indices, metric)
     order = np.argsort(distances, axis=1, kind="stable")
     return Neighbors(
         np.take_along_axis(distances, order, axis=1),
         np.take_along_axis(indices, order, axis=1).astype(np.int64),
         recall,
     )
-
-
-def _squared_lengths(rows: Float[np.ndarray, "R k d"]) -> Float[np.ndarray, "R k"]:
-    """Return ``|x|²`` of each row x."""
-    width = rows.shape[2]
-    if width <= FEW_ROWS_TREE_COLUMNS:  # summed in the order of scikit-learn's tree: same rounding
-        squares: Any = sum(rows[..., j] ** 2 for j in range(width))
-    else:
-        squares = np.einsum("rkd,rkd->rk", rows, rows)
-    return np.asarray(squares)
 
 
 def neighbors_within(
@@ -358,20 +353,3 @@ def _suits_tree(features: Features, metric: str, max_columns: int) -> bool:
     """Return whether a tree is faster than all distances: for few features."""
     dense = metric == "euclidean" and not sparse.issparse(features)
     return dense and features.shape[1] <= max_columns
-
-
-def all_distances(
-    features: Features, metric: str, queries: Features | None = None
-) -> Float[np.ndarray, "R N"]:
-    """Return the distances from each query (by default each row) to every row of ``features``."""
-    if metric == "precomputed":
-        return np.array(features if queries is None else queries)
-    from sklearn.metrics import pairwise_distances
-
-    distances: np.ndarray = pairwise_distances(
-        features if queries is None else queries, features, metric=metric
-    )
-    if queries is None:
-        np.fill_diagonal(distances, 0.0)
-        distances = (distances + distances.T) / 2
-    return distances

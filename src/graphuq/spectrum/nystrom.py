@@ -12,7 +12,7 @@ from scipy.linalg import eigh
 from graphuq.errors import InvalidInput, require
 from graphuq.graphs.features import check_features
 from graphuq.graphs.landmarks import choose_landmarks
-from graphuq.graphs.neighbors import all_distances
+from graphuq.graphs.row_distances import all_distances
 from graphuq.graphs.weights import SelfTuning, WeightFunction, weight_function
 from graphuq.spectrum.checks import check_not_graph
 from graphuq.spectrum.solve import check_tail, fix_signs, tail_value

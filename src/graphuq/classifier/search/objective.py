@@ -31,12 +31,12 @@ from graphuq.graphs.equal_rows import among_distinct_rows
 from graphuq.graphs.features import check_space
 from graphuq.graphs.neighbors import (
     Neighbors,
-    all_distances,
     nearest_neighbors,
     neighbors_within,
 )
 from graphuq.graphs.pairs import AllNodePairs, NodePairs
 from graphuq.graphs.principal import main_axes
+from graphuq.graphs.row_distances import all_distances
 from graphuq.inference import Approximation
 from graphuq.models import LargestEvidence
 from graphuq.models.evidence import likelihood_of, prior_of
