@@ -13,7 +13,7 @@ from jaxtyping import Float, Int
 from graphuq.inference import GaussianApproximation, GaussianMixture, Point
 from graphuq.inference.class_covariance import of_classes
 from graphuq.inference.draws import Draws
-from graphuq.posterior.field import ClassField
+from graphuq.posterior.field import ClassField, LabelledField
 from graphuq.posterior.posterior import Posterior
 
 
@@ -61,22 +61,28 @@ def coefficient_moments(
 ) -> tuple[Float[np.ndarray, "K L"], Float[np.ndarray, "L L"]]:
     """Return the means of the coefficients, and the covariance within a class, over all classes."""
     n_fields = posterior.n_fields
-    if isinstance(answer, GaussianMixture):
-        parts = [
-            coefficient_moments(one, posterior.component(int(number)))
-            for one, number in zip(answer.components, answer.numbers, strict=True)
-        ]
-        means = np.stack([part[0] for part in parts])
-        weights = np.asarray(answer.weights)
-        mean = np.einsum("m,mkl->kl", weights, means)
-        apart = means - mean
-        between = np.einsum("m,mki,mkj->ij", weights, apart, apart, optimize=True) / n_fields
-        within = sum(w * part[1] for w, part in zip(weights, parts, strict=True))
-        return mean, np.asarray(within + between)
-    field = posterior.field.one_class
-    back = np.asarray(field.coefficient_map)
+    if isinstance(answer, GaussianApproximation):
+        return _moments(answer, posterior.field, n_fields)
+    parts = [
+        _moments(one, field, n_fields)
+        for one, field in zip(answer.components, answer.fields, strict=True)
+    ]
+    means = np.stack([part[0] for part in parts])
+    weights = np.asarray(answer.weights)
+    mean = np.einsum("m,mkl->kl", weights, means)
+    apart = means - mean
+    between = np.einsum("m,mki,mkj->ij", weights, apart, apart, optimize=True) / n_fields
+    within = sum(w * part[1] for w, part in zip(weights, parts, strict=True))
+    return mean, np.asarray(within + between)
+
+
+def _moments(
+    answer: GaussianApproximation, field: LabelledField | ClassField, n_fields: int
+) -> tuple[Float[np.ndarray, "K L"], Float[np.ndarray, "L L"]]:
+    """Return those of one Gaussian, whose white coordinates are of the field."""
+    back = np.asarray(field.one_class.coefficient_map)
     inner = of_classes(answer.white_covariance, n_fields).mean_of_classes()
-    rest = np.diag(np.asarray(field.mode_variance)) - back @ back.T
+    rest = np.diag(np.asarray(field.one_class.mode_variance)) - back @ back.T
     return answer.white_mean.reshape(n_fields, -1) @ back.T, back @ inner @ back.T + rest
 
 

@@ -11,12 +11,15 @@ import graphuq as gq
 from graphuq.inference import Point
 from graphuq.results.approximation_error import ApproximationError
 from graphuq.results.label_checks import kept_leave_one_out
+from graphuq.results.leaving_out import given_classes
 from graphuq.results.trust import Check, Trust
 from graphuq.results.trust.agreement import (
     MANY_LABELS,
+    MIN_P_VALUE,
     SIMULATIONS,
     _of_gaussian,
     p_value_of,
+    surplus_of,
 )
 from graphuq.results.trust.labels import log_chance
 
@@ -212,6 +215,24 @@ def test_agreement(n_classes):
     assert "disagree" in bad.sentence
 
 
+@pytest.mark.parametrize(("p", "level"), [(0.46, "amber"), (0.44, "red")])
+def test_a_small_disagreement_is_amber_however_sure(p, level):
+    """All 24 labels have the less probable class: 0.09 and 0.12 nats a label above the mean."""
+    result = clusters(24)
+    given = given_classes(result.posterior)
+    probabilities = np.full((24, 2), 1 - p)
+    probabilities[np.arange(24), given] = p
+    expected = -(p * np.log(p) + (1 - p) * np.log(1 - p))
+    assert surplus_of(probabilities, given) == pytest.approx(-np.log(p) - expected)
+    found = kept_leave_one_out(result)._replace(of_label=probabilities)
+    vars(result)["_kept_leave_one_out"] = found
+    check = result.trust.checks["agreement"]
+    assert check.value < MIN_P_VALUE
+    assert check.level == level
+    assert "gq.suspect_labels(result)" in check.sentence
+    assert ("0.09 below the expected one" in check.sentence) == (level == "amber")
+
+
 def test_what_cannot_be_computed_is_amber():
     """Draws of noise-free labels do not show what the other labels say."""
     options = {"likelihood": gq.likelihoods.NoiseFree(), "method": None}
@@ -285,7 +306,7 @@ def test_the_agreement_of_a_true_model_is_rarely_rejected(n_classes):
         if len(np.unique(labels)) < n_classes:
             continue
         result = gq.infer(gq.Posterior(spectrum, prior, likelihood, nodes, labels), EP)
-        rejected += result.trust.checks["agreement"].level == "red"
+        rejected += result.trust.checks["agreement"].value < MIN_P_VALUE
     assert rejected < 6
 
 

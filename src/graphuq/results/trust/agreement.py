@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 MIN_P_VALUE = 0.01
 MIN_LABELS = 4  # two labels of each of two classes, so that each has a companion
 MANY_UNRELIABLE = 0.1  # share of unreliable importance weights from which the check says nothing
+MAX_SURPLUS = 0.1  # nats a label, a tenth of its odds, up to which a disagreement is no red one
 SIMULATIONS = 4_000  # the standard error of a p-value of 0.01 is then 0.0016
 MAX_COORDINATES = 6_000  # labels × fields; expectation propagation then takes some two seconds
 MANY_LABELS = 1_000  # above it, the central limit theorem replaces simulation
@@ -35,7 +36,8 @@ def check_agreement(result: "Result") -> Check:
 
     The statistic is ``Σ_j log p(y_j | y_−j)``. Its p-value is the probability of a smaller value if
     labels follow these distributions. Labels that are the only one of their class are left out,
-    because no other label could predict them.
+    because no other label could predict them. With very many labels a small disagreement is sure:
+    below 0.1 nats a label it is amber.
 
     The distributions of the labels, those of `graphuq.results.leave_one_out`, are treated as
     independent. If the importance weights of many draws are unreliable, those of expectation
@@ -73,6 +75,16 @@ def check_agreement(result: "Result") -> Check:
     model = "Model" if result.posterior.spectrum.blocks else "Graph"
     if p_value >= MIN_P_VALUE:
         return Check(p_value, MIN_P_VALUE, "green", f"{model} and labels agree: {numbers}.")
+    surplus = surplus_of(probabilities, given)
+    if surplus <= MAX_SURPLUS:
+        return Check(
+            p_value,
+            MIN_P_VALUE,
+            "amber",
+            f"{model} and labels nearly agree: {numbers}; the mean log probability of a label is "
+            f"{surplus:.2f} below the expected one. Check the least probable labels by "
+            "gq.suspect_labels(result).",
+        )
     return Check(
         p_value,
         MIN_P_VALUE,
@@ -107,6 +119,13 @@ def _of_gaussian(result: "Result") -> LeaveOneOut | None:
         return leave_each_out(ExpectationPropagation().fit(plain.plain_target), plain)
     except (IncompatibleParts, InvalidInput):
         return None
+
+
+def surplus_of(probabilities: Float[np.ndarray, "J K"], given: Int[np.ndarray, " J"]) -> float:
+    """Return by how much ``−log p`` of a given label is above its expectation, on average."""
+    logs = np.log(np.maximum(probabilities, np.finfo(float).tiny))
+    own = logs[np.arange(len(given)), given]
+    return float(((probabilities * logs).sum(axis=1) - own).mean())
 
 
 def p_value_of(probabilities: Float[np.ndarray, "J K"], given: Int[np.ndarray, " J"]) -> float:
