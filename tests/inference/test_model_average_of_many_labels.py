@@ -1,6 +1,7 @@
 """Averages over models with more than 100 labels: against all components, and exact draws."""
 
 import dataclasses
+import itertools
 import types
 
 import numpy as np
@@ -379,6 +380,28 @@ def test_an_answer_after_added_labels_is_that_of_a_new_fit(monkeypatch):
     apart = np.abs(found - new).max(axis=1)  # 30 strata stand for the components
     assert apart.mean() < 5e-3
     assert apart.max() < 0.02
+
+
+def test_components_start_from_their_own_sites_of_earlier_labels(monkeypatch):
+    """At the other labels, from those of the component before it."""
+    before, target = posterior(3, 110), posterior(3, 120)
+    likely_components(before)
+    earlier = vars(before)[likely.EARLIER]
+    vars(target)[likely.EARLIER] = earlier
+    started, in_reach = [], likely._in_reach
+
+    def noted(some, m, tolerance, start, bar):
+        started.append((int(some.numbers[m]), start, in_reach(some, m, tolerance, start, bar)))
+        return started[-1][2]
+
+    monkeypatch.setattr(likely, "_in_reach", noted)
+    likely_components(target)
+    own = dict(zip(earlier.numbers.tolist(), earlier.starts, strict=True))
+    assert len(started[0][1].weights) == 110
+    for (_, _, first), (number, start, _) in itertools.pairwise(started):
+        np.testing.assert_array_equal(start.weights[:110], own[number].weights)
+        np.testing.assert_array_equal(start.shifts[:110], own[number].shifts)
+        np.testing.assert_array_equal(start.weights[110:], first.weights[110:])
 
 
 @pytest.mark.parametrize("n_labels", [90, 120])

@@ -35,3 +35,9 @@ class StartingSites(NamedTuple):
         """Return the sites whose labels are in the given order, in the original one."""
         place = np.argsort(order)
         return StartingSites(self.weights[place], self.shifts[place])
+
+    def before(self, others: "StartingSites") -> "StartingSites":
+        """Return these sites, and those of others for the labels that follow."""
+        n = len(self.weights)
+        pairs = (self.weights, others.weights), (self.shifts, others.shifts)
+        return StartingSites(*(np.concatenate([own, other[n:]]) for own, other in pairs))

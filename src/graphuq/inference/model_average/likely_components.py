@@ -301,18 +301,20 @@ def _fitted(
 ) -> tuple[list[Any], Float[np.ndarray, " M"]]:
     """Return the sites of the components, and log weights: −inf for those far behind.
 
-    Each starts from the sites of the likeliest one of its block before it, or from its own given
-    earlier labels, or those of another block. Sweeps end where those to come are not expected to
-    bring the component into reach, as they add less and less to its evidence.
+    Each starts from its own given earlier labels, and at the other labels from the sites of the
+    likeliest one of its block before it, or of another block. Sweeps end where those to come are
+    not expected to bring the component into reach, as they add less and less to its evidence.
     """
     sites: list[Any] = [None] * len(order)
     logs, blocks = np.full(len(order), -np.inf), some.blocks
     for m in order.tolist():
         own = np.where(blocks == blocks[m], logs, -np.inf)
+        start = earlier[m]
         if np.isfinite(own).any():
-            start = sites[own.argmax()]
-        else:
-            start = sites[logs.argmax()] if earlier[m] is None else earlier[m]
+            other = sites[own.argmax()]
+            start = other if start is None else StartingSites.before(start, other)
+        elif start is None:
+            start = sites[logs.argmax()]
         least = logs.max() - BEHIND
         bar = min(least, max(own.max() - OF_BLOCK, least - reach))
         found = _in_reach(some, m, tolerance, start, bar)
