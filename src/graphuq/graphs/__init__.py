@@ -11,6 +11,7 @@ from graphuq.graphs.hyperedges import from_hyperedges
 from graphuq.graphs.knn import grown_graph, knn_graph
 from graphuq.graphs.node_graph import node_graph
 from graphuq.graphs.pixels import pixel_graph
+from graphuq.graphs.reweighted import poisson_reweighted
 from graphuq.graphs.structured import grid_graph, path_graph, ring_graph, small_world_graph
 from graphuq.graphs.weights import (
     Cosine,
@@ -42,6 +43,7 @@ __all__ = [
     "node_graph",
     "path_graph",
     "pixel_graph",
+    "poisson_reweighted",
     "ring_graph",
     "small_world_graph",
     "with_features",
