@@ -23,8 +23,8 @@ def poisson_reweighted(graph: Graph, labelled: ArrayLike, *, floor: float = 1.0)
     The new weights are ``c γ_i w_ij γ_j``. γ solves the Poisson equation with a source at each
     labelled node, ``(D − W) γ = Σ_j (e_j − 1/N)`` (Miller & Calder 2023, after the properly
     weighted Laplacian of Calder & Slepčev 2020). On a large graph with few labels the usual
-    Laplacian has nearly constant solutions with spikes at the labels. Here the spikes are cheap no
-    more, so that a label tells something of nodes far away.
+    Laplacian has nearly constant solutions with spikes at the labels. Large weights near the labels
+    make spikes improbable, so that a label tells something of nodes far away.
 
     Use it with the unnormalised Laplacian. It gains most on a graph that was given without
     features, with one to five labels a class; on a graph of neighbours it gains next to nothing
