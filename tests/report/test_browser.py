@@ -2,12 +2,15 @@
 
 import base64
 import csv
+import dataclasses
 from importlib import resources
 
 import numpy as np
 import pytest
 
 import graphuq as gq
+from graphuq.report.data import cells_of
+from graphuq.report.numbers import _number_format
 from graphuq.utils.html import bundled
 
 MAP_PAGE = """<!doctype html><html lang="en"><title>map</title>
@@ -175,7 +178,7 @@ def n_listed(page):
 
 def test_table_sorts_filters_and_searches(opened, report):
     _, result, ids = report
-    order = np.argsort(np.rint(65535 * result.probabilities.max(axis=1)), kind="stable")
+    order = np.argsort(cells_of(result.probabilities.max(axis=1)), kind="stable")
     assert first_cells(opened) == [ids[i] for i in order[:20]]
     opened.click("[data-column=probability]")
     assert opened.locator("th[aria-sort=descending]").count() == 1
@@ -263,12 +266,87 @@ def test_what_to_label_next_is_copied_and_downloaded(opened, report):
     table = pd.read_csv(waiting.value.path())
     assert table["id"].tolist() == expected
     probability = result.probabilities.max(axis=1)[nodes]
-    np.testing.assert_allclose(table["probability"], probability, atol=1e-4)
+    assert table["probability"].tolist() == [float(f"{value:.4f}") for value in probability]
     with opened.expect_download() as waiting:
         opened.click("#download")
     assert sorted(pd.read_csv(waiting.value.path())["id"]) == sorted(ids)
     opened.click("#copy-next")
     opened.wait_for_selector("text=Copied")
+
+
+def at_borders(n):
+    """Probabilities beside borders of rounding, where a nearest multiple is rounded twice."""
+    steps = np.arange(n) % 6
+    border = 0.5005 + 0.001 * (np.arange(n) * 7 % 490)
+    return border + np.array([-1e-9, 1e-9, -2e-6, 2e-6, 4e-4, -4e-4])[steps]
+
+
+def test_a_probability_that_is_shown_twice_has_the_same_digits(page, report, tmp_path):
+    """In the lists, which Python writes, in the table, in the panel and in the downloaded table."""
+    first = at_borders(180)
+    probabilities = np.stack([1 - first, first], axis=1)
+    result = dataclasses.replace(report[1], probabilities=probabilities)
+    gq.write_report(result, tmp_path / "r.html", class_names=["four", "nine"])
+    page.goto((tmp_path / "r.html").as_uri())
+    with page.expect_download() as waiting:
+        page.click("#download")
+    with open(waiting.value.path(), newline="") as file:
+        rows = {int(row["id"]): row for row in csv.DictReader(file)}
+    for node, value in enumerate(first):
+        assert rows[node]["probability"] == f"{value:.4f}"
+        assert rows[node]["second_probability"] == f"{1 - value:.4f}"
+    listed = page.locator(".items tbody tr").evaluate_all(
+        "rows => rows.map((row) => [...row.cells].map((cell) => cell.textContent))"
+    )
+    assert len(listed) == 40  # to label next, and most certain ones
+    for name, label, second in listed:
+        expected = [f"{first[int(name)]:.3f}", f"{1 - first[int(name)]:.3f}"]
+        assert [label.split()[1], second.split()[1]] == expected
+    seen = 0
+    while True:
+        for button in page.locator("#rows button").all():
+            name = button.inner_text()
+            expected = [f"{first[int(name)]:.3f}", f"{1 - first[int(name)]:.3f}"]
+            row = button.locator("xpath=ancestor::tr")
+            assert row.locator("td.number span").inner_text() == expected[0]
+            assert row.locator("td.second").inner_text().split()[1] == expected[1]
+            button.dispatch_event("click")
+            assert page.locator("#details .figure").all_inner_texts() == expected
+            seen += 1
+        if page.locator("#pager button:nth-child(2)").is_disabled():
+            break
+        page.click("#pager button:nth-child(2)")
+    assert seen == 180
+
+
+@pytest.mark.parametrize("offset", [0.0, 1.7e9, 2.5e-9, 3e12])
+def test_a_number_that_is_shown_twice_has_the_same_digits(page, tmp_path, offset):
+    """Also of numbers that are large beside their spread, or very small or large altogether."""
+    x = np.linspace(0, 6, 120)[:, None]
+    size = {2.5e-9: 1e-9, 3e12: 1e11}.get(offset, 300.0)
+    y = np.where(np.arange(120) % 4 == 0, offset + size * np.sin(x[:, 0]), np.nan)
+    regressor = gq.GraphRegressor().fit(x, y)
+    gq.write_report(regressor, tmp_path / "r.html")
+    page.goto((tmp_path / "r.html").as_uri())
+    show, _ = _number_format(regressor._spread)
+    mean, std = regressor.predict(x, return_std=True)
+    low, high = regressor.predict_interval(x).T
+    listed = page.locator("[aria-label='Rows to label next'] tbody tr").evaluate_all(
+        "rows => rows.map((row) => [...row.cells].map((cell) => cell.textContent))"
+    )
+    page.focus("#map")
+    visited = set()
+    for key in ["ArrowRight"] * 12 + ["ArrowDown"] * 12 + ["ArrowLeft"] * 12:
+        page.keyboard.press(key)
+        row = int(page.locator("#details h3").inner_text().removeprefix("row "))
+        visited.add(row)
+        shown = page.locator("#details td:nth-child(2)").all_inner_texts()
+        given = "–" if np.isnan(y[row]) else show(y[row])
+        numbers = [show(value[row]) for value in (mean, std, low, high)]
+        assert shown == [*numbers, given]
+    assert len(visited) > 12
+    for name, *numbers in listed:
+        assert numbers == [show(value[int(name)]) for value in (mean, std, low, high)]
 
 
 def test_hostile_names_are_inert(opened):

@@ -72,7 +72,7 @@ def test_payload_holds_the_numbers_of_the_result(digits, tmp_path):
     np.testing.assert_array_equal(column(payload, "node"), np.arange(n))
     top = column(payload, "top").reshape(n, 3)
     np.testing.assert_array_equal(top[:, 0], gq.results.labels(result))
-    probability = column(payload, "probability").reshape(n, 3) / 65535
+    probability = (column(payload, "probability").reshape(n, 3) + 0.5) / data.N_CELLS
     expected = np.sort(result.probabilities, axis=1)[:, ::-1][:, :3]
     np.testing.assert_allclose(probability, expected, atol=1e-5)
     given, known = column(payload, "given"), column(payload, "truth")
@@ -86,6 +86,16 @@ def test_payload_holds_the_numbers_of_the_result(digits, tmp_path):
     spectrum = result.posterior.spectrum
     expected = node_layout(spectrum, np.arange(n), first=result.posterior.labelled)
     np.testing.assert_allclose(place, expected, atol=1e-5)
+
+
+@pytest.mark.parametrize("digits", [2, 3, 4])
+def test_a_cell_is_rounded_as_its_probability(digits):
+    rng = np.random.default_rng(0)
+    borders = (np.arange(10**digits) + 0.5) / 10**digits
+    p = np.concatenate([[0.0, 1.0, 1 / 3], rng.random(20_000), borders - 1e-9, borders + 1e-9])
+    shown = data.middle_of_cell(p)
+    assert np.abs(shown - p).max() <= 0.5 / data.N_CELLS + 1e-12
+    assert [f"{x:.{digits}f}" for x in shown] == [f"{x:.{digits}f}" for x in p]
 
 
 def test_two_classes_and_ties(moons):
@@ -110,7 +120,7 @@ def test_few_nodes_are_shown_and_the_important_ones_are_among_them(moons, monkey
     assert payload["n_shown"] == len(nodes) == len(set(nodes)) == 60
     assert set(gq.most_uncertain(result, 30)) | set(range(12)) <= set(nodes)
     assert [payload["ids"][i] for i in payload["next"]] == [f"row {i}" for i in next_nodes]
-    probability = column(payload, "probability").reshape(60, 2) / 65535
+    probability = (column(payload, "probability").reshape(60, 2) + 0.5) / data.N_CELLS
     np.testing.assert_allclose(
         probability[:, 0], result.probabilities[nodes].max(axis=1), atol=1e-5
     )

@@ -22,6 +22,7 @@ MAX_BYTES_WITH_IMAGES = 900_000  # the same, where thumbnails need room
 N_TOP = 3  # classes whose probabilities are shown
 N_UNCERTAIN = 1000  # least certain nodes that are always among those shown
 MAX_LENGTH = 80  # characters of a node's name
+N_CELLS = 60_000  # of [0, 1], for probabilities; `nodes.js` has the same number
 
 
 def node_data(
@@ -58,8 +59,8 @@ def node_data(
     -------
     dict
         ``columns`` holds arrays with one entry for each node that is shown, in base 64; see
-        `packed`. Probabilities are multiples of 1/65535. ``unknown`` is the code of a class that
-        is not known. ``ids`` is None if the names of nodes are their indices.
+        `packed`. Probabilities are their cells, see `cells_of`. ``unknown`` is the code of a class
+        that is not known. ``ids`` is None if the names of nodes are their indices.
     """
     n_top = min(N_TOP, result.posterior.n_classes)
     code = np.uint8 if result.posterior.n_classes < 255 else np.uint16
@@ -71,7 +72,7 @@ def node_data(
     top = _most_probable(result, nodes, probability, n_top)
     columns = {
         "top": top.astype(code).ravel(),
-        "probability": _quantised(np.take_along_axis(probability, top, axis=1)).ravel(),
+        "probability": cells_of(np.take_along_axis(probability, top, axis=1)).ravel(),
         "evidence": result.has_evidence[nodes].astype(np.uint8),
         "given": _given(result, code)[nodes],
     }
@@ -234,6 +235,21 @@ def _codes_of_truth(result: Result, truth: np.ndarray, code: Any) -> np.ndarray:
     codes = np.full(len(truth), np.iinfo(code).max, dtype=code)
     codes[known] = truth[known] > 0 if label_mean(result).ndim == 1 else truth[known]
     return codes
+
+
+def cells_of(probability: np.ndarray) -> np.ndarray:
+    """Return the cell of each probability, of `N_CELLS` equal ones.
+
+    Rounding to two, three or four digits has its borders between cells, as 60,000 is a multiple of
+    20,000. So the script rounds the middle of a cell as Python rounds the probability. A nearest
+    multiple would be rounded twice, and .5265001 would be .527 in one place and .526 in another.
+    """
+    return np.clip(np.floor(np.asarray(probability) * N_CELLS), 0, N_CELLS - 1).astype(np.uint16)
+
+
+def middle_of_cell(probability: np.ndarray) -> np.ndarray:
+    """Return probabilities as the script of the page has them, for all that is shown twice."""
+    return (cells_of(probability) + 0.5) / N_CELLS
 
 
 def _quantised(values: np.ndarray) -> np.ndarray:

@@ -14,7 +14,7 @@ from graphuq.classifier.regressor.values import numbers_of
 from graphuq.errors import IncompatibleParts, require
 from graphuq.plots.panels import functional_words, names_of_classes
 from graphuq.report.calibration import with_calibration
-from graphuq.report.data import node_data, places_of
+from graphuq.report.data import middle_of_cell, node_data, places_of
 from graphuq.report.figures import ALTERNATIVES, chain_figures, result_figures
 from graphuq.report.numbers import write_numbers_report
 from graphuq.report.thumbnails import picture
@@ -212,18 +212,19 @@ def _rows(
     result: Result, ids: np.ndarray, names: list[str], nodes: np.ndarray, images: np.ndarray | None
 ) -> list[dict]:
     """Return a table row for each node: its two most probable classes and their probabilities."""
-    probability, best, listed = result.probabilities, class_codes(result), []
+    best, listed = class_codes(result), []
     for node in nodes:
-        first, others = best[node], probability[node].copy()
+        first, others = best[node], result.probabilities[node].copy()
         others[first] = -1.0
+        shown = middle_of_cell(result.probabilities[node])
         second = int(others.argmax())
         listed.append(
             {
                 "id": ids[node],
                 "label": names[first],
-                "probability": probability[node, first],
+                "probability": shown[first],
                 "second": names[second],
-                "second_probability": probability[node, second],
+                "second_probability": shown[second],
                 "mcse": result.mcse[node].max(),
                 "evidence": bool(result.has_evidence[node]),
                 "picture": None if images is None else picture(images[node]),

@@ -1,7 +1,9 @@
 """The report of a regression: tables, numbers and figures of the page."""
 
 import dataclasses
+import re
 from collections.abc import Callable
+from decimal import ROUND_HALF_UP, Decimal
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -27,7 +29,7 @@ if TYPE_CHECKING:
 N_LISTED = 20  # rows to label next
 N_WIDE = 1000  # rows of the widest intervals that are always on the map
 ENDS = (0.02, 0.98)  # quantiles at the ends of the colours, so that one row cannot take them all
-ROW_BYTES = 21  # of the columns below, with the places
+ROW_BYTES = 33  # of the columns below, with the places
 COVERAGE = 0.9  # of the intervals in the page
 MAX_POINTS = 2000  # of a figure
 
@@ -92,11 +94,21 @@ def write_numbers_report(
 
 
 def _number_format(spread: float) -> tuple[Callable[[float], str], int | None]:
-    """Return how numbers are written, to three digits of their standard deviation."""
+    """Return how numbers are written, to three digits of their standard deviation.
+
+    `figure` of ``numbers.js`` writes the same digits, as the page shows some numbers twice.
+    """
     decimals = max(0, 2 - int(np.floor(np.log10(spread))))
     if decimals > 8 or spread > 1e9:
-        return (lambda value: f"{value:.4g}"), None
-    return (lambda value: f"{value:,.{decimals}f}"), decimals
+        return (lambda value: re.sub(r"e([+-])0", r"e\1", f"{value:.3e}")), None
+    unit = Decimal(1).scaleb(-decimals)
+
+    def show(value: float) -> str:
+        if not np.isfinite(value):
+            return str(value)
+        return f"{Decimal(float(value) + 0.0).quantize(unit, ROUND_HALF_UP):,}"
+
+    return show, decimals
 
 
 def _page_data(
@@ -106,7 +118,10 @@ def _page_data(
     next_rows: Int[np.ndarray, " M"],
     images: Float[np.ndarray, "N h w"] | None,
 ) -> dict[str, Any]:
-    """Return what the map shows, as a dictionary for JSON; floats are packed by their bits."""
+    """Return what the map shows, as a dictionary for JSON; floats are packed by their bits.
+
+    The script rounds them, and the page writes some of them itself. So they keep all their bits.
+    """
     model, mean = regressor.regression_, regressor.transduction_
     widest = np.argsort(-std, kind="stable")[:N_WIDE]
     important = [next_rows, widest, model.labelled]
@@ -115,7 +130,7 @@ def _page_data(
     given = np.full(len(mean), np.nan)
     given[model.labelled] = regressor._location + regressor._spread * model.values
     columns = {
-        name: values[nodes].astype(np.float32).view(np.uint32)
+        name: values[nodes].astype(np.float64).view(np.uint32)
         for name, values in {"mean": mean, "std": std, "given": given}.items()
     }
     return page_data(

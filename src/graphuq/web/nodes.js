@@ -1,5 +1,6 @@
 /** The nodes of a page: decoded columns, filters, orders and CSV. No function touches a page. */
 
+const N_CELLS = 60000; // of probabilities, as in Python's `cells_of`
 const ARRAYS = { Uint8: Uint8Array, Uint16: Uint16Array, Uint32: Uint32Array };
 
 /** An array of unsigned integers, which Python packed. */
@@ -15,7 +16,9 @@ export function decodeNodes(payload) {
   const nTop = payload.n_top, unknown = payload.unknown, n = columns.node.length, classes = payload.classes;
   const id = (i) => (payload.ids === null ? String(columns.node[i]) : payload.ids[i]);
   const label = (i) => columns.top[i * nTop];
-  const probability = (i) => columns.probability[i * nTop] / 65535;
+  /** The middle of a cell, which is rounded to four digits or fewer as Python rounds its number. */
+  const probabilityAt = (place) => (columns.probability[place] + 0.5) / N_CELLS;
+  const probability = (i) => probabilityAt(i * nTop);
   const given = (i) => columns.given[i];
   const truth = (i) => (columns.truth === undefined ? unknown : columns.truth[i]);
   const isLabelled = (i) => given(i) !== unknown;
@@ -23,7 +26,7 @@ export function decodeNodes(payload) {
   const top = (i) => Array.from({ length: nTop }, (_, k) => ({
     name: classes[columns.top[i * nTop + k]],
     code: columns.top[i * nTop + k],
-    probability: columns.probability[i * nTop + k] / 65535,
+    probability: probabilityAt(i * nTop + k),
   }));
   const name = (code) => (code === unknown ? "" : classes[code]);
   return {

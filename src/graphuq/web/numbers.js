@@ -8,15 +8,19 @@ import { element } from "./table.js";
 const byId = (id) => document.getElementById(id);
 const payload = JSON.parse(byId("nodes").textContent);
 const dark = window.matchMedia("(prefers-color-scheme: dark)");
-const floats = (name) => new Float32Array(unpack(payload.columns[name]).buffer);
+const floats = (name) => new Float64Array(unpack(payload.columns[name]).buffer);
 const node = unpack(payload.columns.node), evidence = unpack(payload.columns.evidence);
 const mean = floats("mean"), std = floats("std"), given = floats("given");
 const thumbnail = thumbnailsOf(payload.thumbnails);
 const id = (i) => (payload.ids === null ? String(node[i]) : payload.ids[i]);
 const { decimals } = payload;
-const figure = (value) => (decimals === null ? value.toPrecision(4) : value.toLocaleString("en", {
-  minimumFractionDigits: decimals, maximumFractionDigits: decimals,
-}));
+/** A number with the digits that Python's `_number_format` writes. */
+function figure(value) {
+  if (decimals === null) return value.toExponential(3);
+  const [whole, part] = (value + 0).toFixed(decimals).split(".");
+  const grouped = whole.replace(/\B(?=(\d{3})+$)/g, ",");
+  return part === undefined ? grouped : `${grouped}.${part}`;
+}
 const shades = (theme) => certaintyPalette()[theme].reverse();
 const palette = { light: shades("light"), dark: shades("dark") }; // low is blue, high is orange
 
