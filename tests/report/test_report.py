@@ -119,6 +119,7 @@ def test_the_first_screen_answers_five_questions(fitted, drawn):
     uncertain = (result.probabilities[10:].max(axis=1) < 0.95).sum()
     assert f"Uncertain: {uncertain} unlabelled nodes" in page
     assert not re.search(r'<details class="part" open', page)  # hyperparameters are closed
+    assert "Good answers stand at both ends" in page  # of the histogram, which has label means
 
 
 def test_report_of_a_point_says_what_it_cannot_know(fitted, tmp_path):
