@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import graphuq as gq
+from graphuq.classifier.regressor.values import number_format
 from graphuq.report.data import cells_of
-from graphuq.report.numbers import _number_format
 from graphuq.utils.html import bundled
 
 MAP_PAGE = """<!doctype html><html lang="en"><title>map</title>
@@ -328,7 +328,7 @@ def test_a_number_that_is_shown_twice_has_the_same_digits(page, tmp_path, offset
     regressor = gq.GraphRegressor().fit(x, y)
     gq.write_report(regressor, tmp_path / "r.html")
     page.goto((tmp_path / "r.html").as_uri())
-    show, _ = _number_format(regressor._spread)
+    show, _ = number_format(regressor._spread)
     mean, std = regressor.predict(x, return_std=True)
     low, high = regressor.predict_interval(x).T
     listed = page.locator("[aria-label='Rows to label next'] tbody tr").evaluate_all(

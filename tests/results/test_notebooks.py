@@ -1,6 +1,7 @@
 """What a notebook shows of a result, of its verdict, and of a fitted classifier."""
 
 import re
+from importlib import resources
 from xml.etree import ElementTree
 
 import numpy as np
@@ -8,8 +9,9 @@ import pytest
 import sklearn
 
 import graphuq as gq
-from graphuq.results import summary_html
+from graphuq.results import map_html, summary_html
 from graphuq.results.trust.base import Check, Trust
+from graphuq.utils.class_colors import NUMBER_COLORS
 
 HOSTILE = ["<script>alert(1)</script>", "\"'><img src=x onerror=alert(1)>", "a & b {{ 7 * 7 }}"]
 
@@ -85,8 +87,8 @@ def test_a_long_name_and_a_lone_surrogate_are_shown(fitted):
 
 
 def test_a_large_result_has_a_sample_and_some_classes(fitted, monkeypatch):
-    monkeypatch.setattr(summary_html, "MAX_NODES", 50)
-    monkeypatch.setattr(summary_html, "MAX_OUTLINED", 5)
+    monkeypatch.setattr(map_html, "MAX_NODES", 50)
+    monkeypatch.setattr(map_html, "MAX_OUTLINED", 5)
     monkeypatch.setattr(summary_html, "MAX_CLASSES", 2)
     fresh = gq.results.with_classes(fitted.result_, ["a", "b", "c"])
     shown = fresh._repr_html_()
@@ -126,6 +128,55 @@ def test_a_classifier_with_class_proportions_counts_its_own_labels():
     _, *rows = cells(classifier._repr_html_().split("</section>")[0] + "</section>")
     own = [(classifier.transduction_ == name).sum() for name in classifier.classes_]
     assert [int(row[2]) for row in rows] == own
+
+
+@pytest.fixture(scope="module")
+def regressor():
+    rng = np.random.default_rng(0)
+    x = np.sort(rng.uniform(0, 6, 90))[:, None]
+    y = np.where(np.arange(90) % 3 == 0, 5e4 + 300 * np.sin(x[:, 0]) + rng.normal(size=90), np.nan)
+    return gq.GraphRegressor().fit(x, y), x, y
+
+
+def test_a_regressor_shows_its_answer_and_its_parameters(regressor):
+    fitted, _, y = regressor
+    assert "graphuq-answer" not in gq.GraphRegressor()._repr_html_()
+    shown = fitted._repr_mimebundle_()
+    assert shown["text/plain"] == repr(fitted)
+    assert "sk-estimator" in shown["text/html"]
+    own = shown["text/html"].split("</section>")[0] + "</section>"
+    assert "<script" not in own
+    words = " ".join("".join(tree(own).itertext()).split())
+    given = np.flatnonzero(~np.isnan(y))
+    mean, std = fitted.leave_one_out()
+    assert "90 rows, 30 with a number" in words
+    error = np.sqrt(np.mean((y[given] - mean) ** 2))
+    assert f"are off by {error:,.0f} (root mean square)" in words
+    assert f"deviation is {np.std(y[given]):,.0f}, and that of the noise" in words
+    header, *rows = cells(own)
+    z = np.abs(y[given] - mean) / std
+    bounds = {"50%": 0.6744898, "80%": 1.2815516, "90%": 1.6448536, "95%": 1.9599640}
+    assert header == ["interval", "holds"]
+    assert rows == [[name, f"{(z <= bound).mean():.1%}"] for name, bound in bounds.items()]
+    assert n_dots(own) == (30, 90)
+
+
+def test_the_map_of_a_regressor_has_the_colours_of_its_predictions(regressor):
+    fitted, _, _ = regressor
+    root = tree(fitted._repr_html_().split("</section>")[0] + "</section>")
+    counts = {p.get("class"): p.get("d").count("h0") for p in root.iter("path")}
+    low, high = np.quantile(fitted.transduction_, [0.02, 0.98])
+    share = np.clip((fitted.transduction_ - low) / (high - low), 0, 1 - 1e-9)
+    expected = np.bincount((5 * share).astype(int), minlength=5)
+    assert [counts.get(f"v{k}", 0) for k in range(5)] == expected.tolist()
+    assert f"Predicted: {low:,.0f} ●●●●● {high:,.0f}" in "".join(root.itertext())
+
+
+def test_colours_of_numbers_are_those_of_the_report():
+    script = (resources.files("graphuq") / "web" / "points.js").read_text(encoding="utf-8")
+    for theme, colors in NUMBER_COLORS.items():
+        listed = ", ".join(f'"{color}"' for color in reversed(colors))
+        assert f"{theme}: [{listed}]" in script
 
 
 @pytest.mark.parametrize("level", ["green", "amber", "red"])

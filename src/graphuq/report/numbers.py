@@ -1,9 +1,7 @@
 """The report of a regression: tables, numbers and figures of the page."""
 
 import dataclasses
-import re
 from collections.abc import Callable
-from decimal import ROUND_HALF_UP, Decimal
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,7 +14,7 @@ from graphuq import plots
 from graphuq.classifier.options import is_word
 from graphuq.classifier.regressor.regressor import GraphRegressor
 from graphuq.classifier.regressor.trust import COVERAGES, Predicted, held_out, left_out, trust_of
-from graphuq.classifier.regressor.values import intervals
+from graphuq.classifier.regressor.values import COLOR_ENDS, intervals, number_format
 from graphuq.plots.panels import accents, add_colorbar, label_colors
 from graphuq.report.data import page_data, places_of, shown_nodes
 from graphuq.report.figures import drawn_panels
@@ -28,7 +26,6 @@ if TYPE_CHECKING:
 
 N_LISTED = 20  # rows to label next
 N_WIDE = 1000  # rows of the widest intervals that are always on the map
-ENDS = (0.02, 0.98)  # quantiles at the ends of the colours, so that one row cannot take them all
 ROW_BYTES = 33  # of the columns below, with the places
 COVERAGE = 0.9  # of the intervals in the page
 MAX_POINTS = 2000  # of a figure
@@ -60,7 +57,7 @@ def write_numbers_report(
     free = np.setdiff1d(np.arange(len(mean)), model.labelled)
     next_rows = model.most_uncertain(free, N_LISTED)
     others, true = left_out(regressor), held_out(regressor, truth)
-    show, decimals = _number_format(regressor._spread)
+    show, decimals = number_format(regressor._spread)
     nodes = _page_data(regressor, std, ids, next_rows, images) | {"decimals": decimals}
     low, high = intervals(mean, std, COVERAGE).T
     write_page(
@@ -91,24 +88,6 @@ def write_numbers_report(
         alternatives=ALTERNATIVES,
         nodes=nodes,
     )
-
-
-def _number_format(spread: float) -> tuple[Callable[[float], str], int | None]:
-    """Return how numbers are written, to three digits of their standard deviation.
-
-    `figure` of ``numbers.js`` writes the same digits, as the page shows some numbers twice.
-    """
-    decimals = max(0, 2 - int(np.floor(np.log10(spread))))
-    if decimals > 8 or spread > 1e9:
-        return (lambda value: re.sub(r"e([+-])0", r"e\1", f"{value:.3e}")), None
-    unit = Decimal(1).scaleb(-decimals)
-
-    def show(value: float) -> str:
-        if not np.isfinite(value):
-            return str(value)
-        return f"{Decimal(float(value) + 0.0).quantize(unit, ROUND_HALF_UP):,}"
-
-    return show, decimals
 
 
 def _page_data(
@@ -142,7 +121,10 @@ def _page_data(
         next_nodes=next_rows,
         images=images,
         half_width=float(norm.ppf((1 + COVERAGE) / 2)),
-        ends={"mean": np.quantile(mean, ENDS).tolist(), "std": np.quantile(std, ENDS).tolist()},
+        ends={
+            "mean": np.quantile(mean, COLOR_ENDS).tolist(),
+            "std": np.quantile(std, COLOR_ENDS).tolist(),
+        },
     )
 
 
@@ -261,7 +243,7 @@ def _draw_map(
 ) -> "Axes":
     """Draw the map of the rows, coloured by predicted value."""
     mean = regressor.transduction_
-    low, high = np.quantile(mean, ENDS)
+    low, high = np.quantile(mean, COLOR_ENDS)
     size = float(np.clip(20_000 / len(nodes), 2, 25))
     x, y = places.T
     style: dict[str, Any] = {"cmap": label_colors(), "vmin": low, "vmax": high}

@@ -9,6 +9,7 @@ from graphuq.errors import IncompatibleParts, shortened
 from graphuq.results.caching import kept
 from graphuq.results.errors_left import expected_errors
 from graphuq.results.label_numbers import class_codes, is_labelled
+from graphuq.results.map_html import map_html, map_words, places_on_map
 from graphuq.results.summary import CERTAIN, class_rows, detail_lines, size_line, uncertain_line
 from graphuq.results.trust.verdict_html import STYLE, verdict_html
 from graphuq.utils.class_colors import class_color
@@ -17,12 +18,8 @@ from graphuq.utils.html.fragment import Html, element
 if TYPE_CHECKING:
     from graphuq.results.result import Result
 
-MAX_NODES = 500  # on the map: t-SNE of these takes less than a second
-MAX_OUTLINED = 100  # labelled nodes among them
 MAX_CLASSES = 20  # rows of the table
 MAX_NAME = 40  # characters of a class's name
-WIDTH, HEIGHT = 300, 220  # of the map, in pixels
-MARGIN = 6  # from the outermost nodes to the border
 
 
 def result_html(result: "Result", codes: Int[np.ndarray, " N"] | None = None) -> Html:
@@ -93,45 +90,21 @@ def _table(result: "Result", codes: Int[np.ndarray, " N"]) -> Html:
 def _map(result: "Result", codes: Int[np.ndarray, " N"]) -> Html:
     """Return a picture of nodes beside similar ones: class by colour, faint where uncertain."""
     nodes, places = map_places(result)
-    x = np.rint(MARGIN + places[:, 0] * (WIDTH - 2 * MARGIN)).astype(int)
-    y = np.rint(HEIGHT - MARGIN - places[:, 1] * (HEIGHT - 2 * MARGIN)).astype(int)
     given = is_labelled(result)[nodes]
     certain = given | (result.probabilities[nodes].max(axis=1) >= CERTAIN)
-
-    def dots(chosen: np.ndarray, kind: str) -> Html:
-        lines = "".join(f"M{a} {b}h0" for a, b in zip(x[chosen], y[chosen], strict=True))
-        return element("path", d=lines, class_=kind) if lines else Html("")
-
-    drawn = [dots(given, "given")]
+    kinds = []
     for k in range(len(result.classes)):
         of_class, color = codes[nodes] == k, f"c{k % 20}"
-        drawn += [dots(of_class & ~certain, f"{color} faint"), dots(of_class & certain, color)]
-    n_nodes = len(result.has_evidence)
-    shown = f"{len(nodes):,} of {n_nodes:,} nodes" if len(nodes) < n_nodes else f"{n_nodes:,} nodes"
-    words = f"{shown}; similar ones lie side by side"
-    picture = element(
-        "svg",
-        *drawn,
-        viewBox=f"0 0 {WIDTH} {HEIGHT}",
-        role="img",
-        aria_label=f"Map of {words}, coloured by class",
-    )
+        kinds += [(f"{color} faint", of_class & ~certain), (color, of_class & certain)]
+    words = map_words(len(nodes), len(result.has_evidence), "nodes")
     note = f"{words}. Ringed: labelled. Faint: without a label, probability below {CERTAIN}."
-    return element("figure", picture, element("figcaption", note))
+    return map_html(places, given, kinds, f"Map of {words}, coloured by class", note)
 
 
 @kept
 def map_places(result: "Result") -> tuple[Int[np.ndarray, " n"], Float[np.ndarray, "n 2"]]:
-    """Return at most `MAX_NODES` nodes, some of them labelled, and their places on the map."""
-    from graphuq.spectrum.layout import node_layout  # imports scikit-learn's manifolds
-
-    rng = np.random.default_rng(0)
-    labelled = rng.permutation(np.unique(result.posterior.labelled))[:MAX_OUTLINED]
-    others = np.setdiff1d(rng.permutation(len(result.has_evidence))[:MAX_NODES], labelled)
-    chosen = rng.permutation(others)[: MAX_NODES - len(labelled)]
-    nodes = np.sort(np.concatenate([labelled, chosen]))
-    first = np.flatnonzero(np.isin(nodes, labelled))
-    return nodes, node_layout(result.posterior.spectrum, nodes, first=first)
+    """Return nodes for the map of a result, some of them labelled, and their places."""
+    return places_on_map(result.posterior.spectrum, result.posterior.labelled)
 
 
 def _colors(n_classes: int) -> str:

@@ -30,6 +30,11 @@ CLASS_COLORS = {
 
 Also readers who cannot see red, green or blue tell any two of them apart.
 """
+NUMBER_COLORS = {
+    "light": ("#1f5f9e", "#6f9dc4", "#b9c4c9", "#e0a15a", "#c8501e"),
+    "dark": ("#7cc0ff", "#5f95c4", "#6d7880", "#d9a066", "#ff8a4c"),
+}
+"""Colours of numbers on the map, from low to high; ``points.js`` has them from high to low."""
 SECOND_TEN = {"light": 0, "dark": 255}  # black or white, half of which is in colours 11 to 20
 
 

@@ -14,7 +14,7 @@ const mean = floats("mean"), std = floats("std"), given = floats("given");
 const thumbnail = thumbnailsOf(payload.thumbnails);
 const id = (i) => (payload.ids === null ? String(node[i]) : payload.ids[i]);
 const { decimals } = payload;
-/** A number with the digits that Python's `_number_format` writes. */
+/** A number with the digits that Python's `number_format` writes. */
 function figure(value) {
   if (decimals === null) return value.toExponential(3);
   const [whole, part] = (value + 0).toFixed(decimals).split(".");

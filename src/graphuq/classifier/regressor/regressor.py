@@ -338,6 +338,15 @@ class GraphRegressor(NestedParameters, RegressorMixin, BaseEstimator):
         model: Regression = part_from(self.model, {"auto": Regression}, Regression, "model")
         return model
 
+    def _html_repr(self) -> str:
+        """Return what a notebook shows: the answer if there is one, and the parameters."""
+        parameters = str(super()._html_repr())
+        if not hasattr(self, "transduction_"):
+            return parameters
+        from graphuq.classifier.regressor.summary_html import regressor_html
+
+        return regressor_html(self) + parameters
+
     def _checked_model(self) -> Regression:
         """Return the model, after checks of all parameters that need no data."""
         word = graph_from(self.graph)

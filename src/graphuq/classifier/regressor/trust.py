@@ -1,15 +1,17 @@
 """Verdict on a regression: do intervals have the right width, does the graph explain numbers?"""
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
 from scipy.stats import norm
 
-from graphuq.classifier.regressor.regressor import GraphRegressor
 from graphuq.evidence.regression import columns
 from graphuq.results.trust.base import Check, Level, Trust
 from graphuq.results.trust.chance import N_SIMULATED, bounds_of_error
+
+if TYPE_CHECKING:
+    from graphuq.classifier.regressor.regressor import GraphRegressor
 
 COVERAGES = (0.5, 0.8, 0.9, 0.95)
 MIN_NUMBERS = 21.0  # intervals from 20 hold 0.84 to 0.88, not 0.9; docs/measurements/regression.md
@@ -47,7 +49,7 @@ class Predicted(NamedTuple):
         return np.array([self.holds(coverage).mean() for coverage in COVERAGES])
 
 
-def left_out(regressor: GraphRegressor) -> Predicted:
+def left_out(regressor: "GraphRegressor") -> Predicted:
     """Return each given number beside its leave-one-out prediction."""
     model = regressor.regression_
     return Predicted(
@@ -55,7 +57,9 @@ def left_out(regressor: GraphRegressor) -> Predicted:
     )
 
 
-def held_out(regressor: GraphRegressor, truth: Float[np.ndarray, " N"] | None) -> Predicted | None:
+def held_out(
+    regressor: "GraphRegressor", truth: Float[np.ndarray, " N"] | None
+) -> Predicted | None:
     """Return the true numbers of rows without a given one, or None if none is known."""
     if truth is None:
         return None
@@ -69,7 +73,7 @@ def held_out(regressor: GraphRegressor, truth: Float[np.ndarray, " N"] | None) -
 
 
 def _errors_of_field(
-    regressor: GraphRegressor, rows: Int[np.ndarray, " n"]
+    regressor: "GraphRegressor", rows: Int[np.ndarray, " n"]
 ) -> Float[np.ndarray, "S m"]:
     """Draw standardised errors at some rows by the model: those of neighbours are alike."""
     rng, model = np.random.default_rng(0), regressor.regression_
@@ -84,12 +88,12 @@ def _errors_of_field(
     return draws / np.sqrt((root**2).sum(axis=1) + own)
 
 
-def trust_of(regressor: GraphRegressor, truth: Float[np.ndarray, " N"] | None = None) -> Trust:
+def trust_of(regressor: "GraphRegressor", truth: Float[np.ndarray, " N"] | None = None) -> Trust:
     """Return the verdict on a fitted regressor, from four checks.
 
     Parameters
     ----------
-    regressor : GraphRegressor
+    regressor : "GraphRegressor"
     truth : numpy.ndarray, shape (N,), optional
         True numbers, NaN where unknown. Those of rows without a given number take the place of the
         leave-one-out predictions in the check of the intervals.
@@ -168,7 +172,7 @@ def _check_numbers(n_given: int) -> Check:
     )
 
 
-def _check_components(regressor: GraphRegressor) -> Check:
+def _check_components(regressor: "GraphRegressor") -> Check:
     missing = int((~regressor.has_evidence_).sum())
     share = missing / len(regressor.has_evidence_)
     if not missing:

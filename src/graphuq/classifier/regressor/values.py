@@ -1,5 +1,8 @@
 """Numbers as labels, some of which are missing."""
 
+import re
+from collections.abc import Callable
+from decimal import ROUND_HALF_UP, Decimal
 from typing import Any
 
 import numpy as np
@@ -13,6 +16,7 @@ from graphuq.errors import InvalidInput, require
 from graphuq.utils.user_warnings import warn_user
 
 QUANTITIES = ("measurement", "field")
+COLOR_ENDS = (0.02, 0.98)  # quantiles at the ends of colours: one row cannot take them all
 CLASSES = "give numbers, or use GraphClassifier for classes"
 
 
@@ -116,6 +120,31 @@ def intervals(
     )
     half = norm.ppf((1 + coverage) / 2) * std
     return np.column_stack([mean - half, mean + half])
+
+
+def number_format(spread: float) -> tuple[Callable[[float], str], int | None]:
+    """Return how numbers are written, to three digits of their standard deviation.
+
+    The second value is the number of digits after the point, or None if all numbers are tiny or
+    huge. `figure` of ``numbers.js`` writes the same digits, as reports show some numbers twice.
+
+    Examples
+    --------
+    >>> show, decimals = number_format(28.8)
+    >>> show(1234.56), decimals
+    ('1,234.6', 1)
+    """
+    decimals = max(0, 2 - int(np.floor(np.log10(spread))))
+    if decimals > 8 or spread > 1e9:
+        return (lambda value: re.sub(r"e([+-])0", r"e\1", f"{value:.3e}")), None
+    unit = Decimal(1).scaleb(-decimals)
+
+    def show(value: float) -> str:
+        if not np.isfinite(value):
+            return str(value)
+        return f"{Decimal(float(value) + 0.0).quantize(unit, ROUND_HALF_UP):,}"
+
+    return show, decimals
 
 
 def _is_empty(value: Any) -> bool:
