@@ -55,7 +55,7 @@ lint: .venv/ready
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(BIN)/codespell *.md benchmarks docs examples papers src tests
+	$(BIN)/codespell *.md benchmarks changes docs examples papers src tests
 	$(BIN)/python tests/contracts/module_length.py
 
 docs: .venv/ready

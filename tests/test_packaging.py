@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+import graphuq as gq
+
 ROOT = Path(__file__).parents[1]
 pytestmark = pytest.mark.slow
 
@@ -125,7 +127,7 @@ def test_the_commands_of_the_readme_run_with_what_is_installed(installed, tmp_pa
     for command in re.findall(r"`graphuq (\w+)", readme):
         assert "Usage" in run(installed / graphuq, command, "--help", folder=tmp_path)
     version = run(installed / graphuq, "--version", folder=tmp_path)
-    assert version.split()[1] in archives_version()
+    assert version.split()[1] == gq.__version__
 
 
 def test_the_papers_are_found_once_they_are_installed(installed, archives_of_papers, tmp_path):
@@ -140,11 +142,6 @@ def test_the_papers_are_found_once_they_are_installed(installed, archives_of_pap
     arguments = ["reproduce", "hartog", "figure1", "--quick", "--output", "out"]
     run(installed / "graphuq", *arguments, folder=tmp_path)
     assert (tmp_path / "out" / "figure1.png").stat().st_size > 10_000
-
-
-def archives_version():
-    """Return the line of the project's version."""
-    return re.search(r'^version = "(.*)"$', (ROOT / "pyproject.toml").read_text("utf-8"), re.M)[0]
 
 
 def test_the_source_archive_is_installed_in_place_of_the_wheel(archives, installed, tmp_path):

@@ -6,7 +6,6 @@ import re
 import runpy
 import subprocess
 import sys
-import tomllib
 from collections import Counter
 from pathlib import Path
 
@@ -131,14 +130,6 @@ def test_the_site_has_llms_txt_and_a_link_that_leads_nowhere_fails_it(tmp_path):
     done = subprocess.run(command, capture_output=True, text=True)
     assert "llms.txt: there is no page start.html" in done.stderr
     assert (tmp_path / "out" / "llms.txt").read_text(encoding="utf-8").startswith("# graphuq\n")
-
-
-def test_versions_agree():
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    newest = re.search(r"^## (\S+)", (ROOT / "CHANGELOG.md").read_text("utf-8"), re.M)[1]
-    cited = re.search(r"^version: (\S+)", (ROOT / "CITATION.cff").read_text("utf-8"), re.M)[1]
-    papers = tomllib.loads((ROOT / "papers/pyproject.toml").read_text(encoding="utf-8"))["project"]
-    assert project["version"] == newest == cited == gq.__version__ == papers["version"]
 
 
 def test_the_page_to_start_with_runs(tmp_path, monkeypatch):

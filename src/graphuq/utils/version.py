@@ -1,3 +1,3 @@
 """The version of graphuq."""
 
-__version__ = "0.2.0"  # also in pyproject.toml; a test compares them
+__version__ = "0.3.0"  # changes/release.py writes it in all places; a test compares them
