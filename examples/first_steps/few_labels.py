@@ -28,6 +28,11 @@ accuracy = (classifier.transduction_ == digits.target)[hidden].mean()
 print(f"{hidden.sum()} images without a label, {accuracy:.0%} of them named correctly")
 
 # %%
+# A result shows itself in a notebook, and here: the verdict, how many answers are probably wrong,
+# the classes, and a small map.
+classifier.result_
+
+# %%
 # Left: the map of the report, on which similar images lie side by side; labelled ones have a rim.
 # Right: the images whose digit is least certain, with the two digits between which graphuq
 # hesitates. Many of them puzzle people, too.
