@@ -212,5 +212,6 @@ def test_attributes_that_are_no_features():
 def test_an_object_without_neighbours_says_how_to_find_them():
     empty = annotated()
     empty.obsp = {}
-    with pytest.raises(InvalidInput, match=r"no graph 'connectivities' in adata\.obsp; run scan"):
+    words = r"no graph 'connectivities' in adata\.obsp; run scan.*use_rep='X'"
+    with pytest.raises(InvalidInput, match=words):
         gq.GraphClassifier(empty, **ONE_MODEL).fit(X, Y)

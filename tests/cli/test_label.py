@@ -87,6 +87,47 @@ def test_the_object_of_json_comes_at_the_end(label, csv, tmp_path, capsys):
     }
 
 
+def test_the_predictions_know_the_last_labels(csv, tmp_path, monkeypatch):
+    """Labels that are given faster than the model takes them, and then Ctrl+C at once."""
+
+    def person(page):
+        for row in (0, 1):
+            page.session.label("ada", [row], str(NAMES[row]))
+        page.forecasts.wait()
+        for row, name in ((2, "other"), (38, NAMES[38]), (39, NAMES[39])):
+            page.session.label("ada", [row], str(name))
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(gq.LabellingPage, "wait", person)
+    arguments = [str(csv), "--text-column", "body", "--no-browser", "-o", str(tmp_path / "out")]
+    assert run(["label", *arguments]) == 0
+    table = pd.read_csv(tmp_path / "out" / "predictions.csv")
+    classes = {f"probability_{name}" for name in ("one", "other", "zero")}
+    assert classes <= set(table.columns)
+    assert table["given"].dropna().tolist() == [*NAMES[:2], "other", *NAMES[38:]]
+
+
+def test_nobody_waits_for_a_model_that_does_not_come(csv, tmp_path, monkeypatch, capsys):
+    """A second Ctrl+C writes what is known."""
+
+    def person(page):
+        for row in (0, 1):
+            page.session.label("ada", [row], str(NAMES[row]))
+        page.session.wait_until_current()
+        raise KeyboardInterrupt
+
+    def never(forecasts, timeout):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(gq.LabellingPage, "wait", person)
+    monkeypatch.setattr("graphuq.labelling.forecast.Forecasts.wait", never)
+    monkeypatch.setattr("graphuq.labelling.forecast.Forecasts.is_current", False)
+    arguments = [str(csv), "--text-column", "body", "--no-browser", "-o", str(tmp_path / "out")]
+    assert run(["label", *arguments]) == 0
+    assert "The predictions do not know the last labels." in capsys.readouterr().out
+    assert (tmp_path / "out" / "labels.csv").exists()
+
+
 @pytest.mark.slow
 def test_rows_of_a_table(label, csv, tmp_path, capsys):
     options = ("--label-column", "known", "--missing-label", "?", "--id-column", "name")
@@ -99,7 +140,7 @@ def test_rows_of_a_table(label, csv, tmp_path, capsys):
     assert labels["label"].tolist() == NAMES[[0, 1, 5, 38, 39]].tolist()
     assert (table["label"] == NAMES).mean() > 0.9
     p = table[["probability_one", "probability_zero"]].to_numpy()
-    np.testing.assert_allclose(p, page.session.latest[0].probabilities, atol=1e-5)
+    np.testing.assert_allclose(p, page.session.result.probabilities, atol=1e-5)
     assert page.session.items.names[-2:] == ["pixel63", "body"]  # shown, though no feature
     code = run(["classify", str(csv), "--labels", str(tmp_path / "out" / "labels.csv"), "--quiet"]
                + ["--id-column", "name", "--drop", "body", "--drop", "known", "--inference"]

@@ -1,6 +1,7 @@
 """``graphuq label``: a person labels items in the browser; labels and predictions are files."""
 
 import dataclasses
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -9,7 +10,7 @@ import typer
 from graphuq.cli import options as opt
 from graphuq.cli.facts import Facts, the_facts
 from graphuq.cli.generated import Options, with_options
-from graphuq.errors import require
+from graphuq.errors import InvalidInput, require
 from graphuq.utils.files import check_writable
 from graphuq.utils.output_folder import atomic_folder, output_folder
 
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 
 PAGE, PEOPLE = "Page", "Several people"
 WAIT = 10.0  # seconds for another run that writes to the output folder
+WAIT_FOR_MODEL = 120.0  # seconds until the model knows the last labels
 LABELS_FILE = "labels.jsonl"  # in the output folder, written at each label
 TABLES = ("labels.csv", "predictions.csv")  # of labels and of answers, written at the end
 
@@ -330,6 +332,18 @@ def _refuse(is_given: bool, what: str, beside: str) -> None:
     require(not is_given, what, f"given beside {beside}", "leave them out")
 
 
+def _catch_up(page: "LabellingPage", facts: Facts) -> None:
+    """Wait until the model knows the last labels; another Ctrl+C ends the wait."""
+    if page.forecasts.is_current or page.session.model is None:
+        return
+    words = "The model takes the last labels; Ctrl+C writes predictions without them."
+    facts.progress(words, always=True)
+    with suppress(KeyboardInterrupt, InvalidInput):
+        page.forecasts.wait(WAIT_FOR_MODEL)
+    if not page.forecasts.is_current:
+        facts.progress("The predictions do not know the last labels.", always=True)
+
+
 def _serve(page: "LabellingPage", output: Path, layouts: list[Any], facts: Facts) -> None:
     """Wait for Ctrl+C, then write the tables."""
     from graphuq.utils.csv_files import write_csv
@@ -340,6 +354,7 @@ def _serve(page: "LabellingPage", output: Path, layouts: list[Any], facts: Facts
         page.wait()
     except KeyboardInterrupt:
         facts.progress("", always=True)
+        _catch_up(page, facts)
     finally:
         page.close()
     predictions, items = page.predictions(), page.session.items

@@ -29,11 +29,13 @@ def stored_connectivities(adata: Any, neighbors_key: str | None = None) -> Any:
     matrix = find_connectivities(adata, neighbors_key)
     shown = "" if neighbors_key is None else f", key_added={neighbors_key!r}"
     found = [name for name, entry in adata.uns.items() if "connectivities_key" in _mapping(entry)]
+    spaces = sorted(name for name in adata.obsm if name != "spatial")
+    representations = " or ".join(f"use_rep={name!r}" for name in [*spaces, "X"])
     require(
         matrix is not None,
         "neighbors_key",
         f"no graph {_connectivities_key(adata, neighbors_key)!r} in adata.obsp",
-        f"run scanpy.pp.neighbors(adata{shown}), or pass use_rep='X_pca'"
+        f"run scanpy.pp.neighbors(adata{shown}), or pass {representations}"
         + (f", or one of {found}" if found else ""),
     )
     return matrix

@@ -157,7 +157,7 @@ class Forecasts:
     def wait(self, timeout: float = 120.0) -> Answer:
         """Wait until the answer is that of the latest labels, and return it."""
         until = time.monotonic() + timeout
-        while not self._is_current():
+        while not self.is_current:
             require(time.monotonic() < until, "timeout", f"{timeout} s were too short", "wait on")
             time.sleep(POLL_S / 10)
         return self._session.answer
@@ -170,7 +170,9 @@ class Forecasts:
         history = [[n, *values] for n, values in sorted(self._history.items())]
         return {"errors": shown, "history": history, "uncounted": self._failure}
 
-    def _is_current(self) -> bool:
+    @property
+    def is_current(self) -> bool:
+        """Whether the answer is that of the latest labels."""
         snapshot, labels = self._session.latest
         known = self._known
         return known is not None and known == (labels, snapshot.version)

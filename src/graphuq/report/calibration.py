@@ -45,7 +45,7 @@ def check_calibration(label_mean: np.ndarray, truth: np.ndarray, *, n_bins: int 
     level: Level = "amber" if error <= red else "red"
     sentence = (
         f"{found}. They are too {too}: rank nodes by them, and do not rely on their values until "
-        "more labels are added by add_labels(rows, classes)."
+        "more labels are added, in your file or by add_labels(rows, classes)."
     )
     return Check(error, amber, level, sentence)
 

@@ -55,7 +55,7 @@ def check_agreement(result: "Result") -> Check:
         return not_computed(
             QUESTION,
             f"only {kept.sum()} labels have another label of their class, and {MIN_LABELS} are "
-            "needed; add labels by add_labels(rows, classes)",
+            "needed; add labels in your file, or by add_labels(rows, classes)",
         )
     unreliable = float((found.pareto_shape[kept] > MAX_SHAPE).mean())
     if unreliable > MANY_UNRELIABLE:

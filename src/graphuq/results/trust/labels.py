@@ -58,7 +58,7 @@ def check_labels_per_class(result: "Result") -> Check:
         MIN_PER_CLASS,
         "amber",
         f"{single} {classes} only one label, which no other label can confirm; label at least "
-        f"{MIN_PER_CLASS:g} nodes of each class, and add them by add_labels(rows, classes).",
+        f"{MIN_PER_CLASS:g} nodes of each class, in your file or by add_labels(rows, classes).",
     )
 
 
@@ -94,8 +94,9 @@ def check_evidence(result: "Result") -> Check:
         MIN_GAIN,
         "amber",
         f"The labels are too few to tell, or the {model} says little about them: their log "
-        f"evidence exceeds that of chance by {gain:.1f}, and {MIN_GAIN:g} are needed. Add labels "
-        "by add_labels(rows, classes), or change the features or the graph (n_neighbors, metric).",
+        f"evidence exceeds that of chance by {gain:.1f}, and {MIN_GAIN:g} are needed. Add labels, "
+        "in your file or by add_labels(rows, classes), or change the features or the graph "
+        "(n_neighbors, metric).",
     )
 
 
