@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 POLL_S = 0.2  # seconds between looks at the session
 MARGIN = 1.1  # by which ends are moved out: docs/measurements/errors_left.md
-NICENESS = 10  # of the thread, as of the command nice
+NICENESS = 10  # by which the thread is nicer than the others, as with the command nice
 REST = 2.0  # seconds of rest for each second of work, so that the page has the processor
 
 
@@ -214,7 +214,9 @@ def _give_way() -> None:
     """Let other threads go first, where threads have priorities of their own: on Linux."""
     if sys.platform == "linux":
         with contextlib.suppress(OSError):
-            os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), NICENESS)
+            thread = threading.get_native_id()
+            own = os.getpriority(os.PRIO_PROCESS, thread)
+            os.setpriority(os.PRIO_PROCESS, thread, min(own + NICENESS, 19))
 
 
 def history_of(records: Sequence[Record], given: Mapping[int, str]) -> dict[int, list[float]]:
