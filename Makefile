@@ -25,8 +25,10 @@ INSTALL = $(BIN)/pip install --quiet --disable-pip-version-check --no-compile --
 demo: .venv/ready-for-demo
 	$(BIN)/graphuq demo --output out/demo
 
+# A test that hangs is ended after five minutes, with the lines at which its threads are.
 test: .venv/ready
-	$(BIN)/pytest -n 2 --dist worksteal
+	$(BIN)/pytest -n 2 --dist worksteal -o faulthandler_timeout=300 \
+		-o faulthandler_exit_on_timeout=true
 
 coverage: .venv/ready
 	$(BIN)/pytest --cov --cov-report=term:skip-covered -n 2 --dist worksteal

@@ -28,7 +28,9 @@ def browser():
         found = shutil.which("chromium") or shutil.which("google-chrome")
         try:
             opened = playwright.chromium.launch(
-                executable_path=found, args=["--no-sandbox", "--disable-gpu"]
+                executable_path=found,
+                # Without the last one, a small /dev/shm, as in containers, ends the browser.
+                args=["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"],
             )
         except sync_api.Error as error:
             pytest.skip(f"no browser: run `playwright install chromium` ({error.message[:80]})")

@@ -329,7 +329,7 @@ def test_ctrl_c_ends_the_page_and_writes_the_tables(csv, tmp_path):
     command = [sys.executable, "-c", code, *arguments]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as p:
         lines = [p.stdout.readline() for _ in range(3)]
-        with urllib.request.urlopen(lines[1].strip()) as answer:
+        with urllib.request.urlopen(lines[1].strip(), timeout=60) as answer:
             assert answer.status == 200
         p.send_signal(signal.SIGINT)
         _, told = p.communicate(timeout=60)

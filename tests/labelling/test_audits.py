@@ -69,6 +69,24 @@ def test_an_audit_of_all_items_counts_all_errors(session, moons):
     assert audits.state()["audits"][0]["result"] == found._asdict()
 
 
+def test_an_item_that_was_skipped_before_an_audit_is_asked_in_it(session, moons):
+    """Found by a browser test: such an item of an audit came after all other items."""
+    (card,) = session.queue("bob", 1)
+    session.skip("bob", [card["row"]])
+    drawn = Audits(session).draw("ada", 1000)
+    assert [found["row"] for found in session.queue("bob", 94)] == drawn
+
+
+def test_a_skipped_item_of_an_audit_comes_after_the_others_of_it(session, moons):
+    drawn = Audits(session).draw("ada", 5)
+    session.skip("bob", drawn[:2])
+    rows = [card["row"] for card in session.queue("bob", 8)]
+    assert rows[:5] == [*drawn[2:], *drawn[:2]]
+    assert [card["row"] for card in session.queue("cyd", 1)] != drawn[:1]  # before bob now
+    Audits(session).end("bob")
+    assert not set(drawn[:2]) & {card["row"] for card in session.queue("bob", 80)}
+
+
 def test_predictions_are_those_before_the_answers(session, moons, tmp_path):
     """Answers teach the model, and are no part of what they judge; another process reads all."""
     truth = NAMES[moons.classes.astype(int)]

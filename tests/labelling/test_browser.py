@@ -1,11 +1,10 @@
 """The labelling page in a real browser, offline; skipped in words without one."""
 
+import contextlib
 import http.server
 import json
 import re
 import signal
-import subprocess
-import sys
 import threading
 import time
 from importlib import resources
@@ -17,6 +16,7 @@ import pytest
 import graphuq as gq
 from graphuq.labelling.notebook import forward, page_text
 from labelling.browsing import SHOWN, keys, label, name, press, saved, start
+from labelling.programs import running
 
 sync_api = pytest.importorskip(
     "playwright.sync_api", reason="pip install playwright, to test pages in a browser"
@@ -358,12 +358,12 @@ def test_kill_and_reopen(tab, tmp_path, digits):
     """A killed program loses no label; the same command goes on, also with undo."""
     path = tmp_path / "labels.jsonl"
 
+    @contextlib.contextmanager
     def serve():
-        command = [sys.executable, "-c", SERVE, str(path)]
-        process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
-        tab.goto(process.stdout.readline().strip())
-        tab.wait_for_function(SHOWN)
-        return process
+        with running(SERVE, path, seconds=300) as process:
+            tab.goto(process.stdout.readline().strip())
+            tab.wait_for_function(SHOWN)
+            yield process
 
     given = {}
     for _ in range(3):

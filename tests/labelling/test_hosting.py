@@ -401,7 +401,8 @@ def test_wrong_passwords_at_the_same_time_are_counted(session, users):
         for thread in threads:
             thread.start()
         for thread in threads:
-            thread.join()
+            thread.join(60)
+            assert not thread.is_alive()
     assert set(found) == {401, 429}
     assert found.count(401) <= logins.MAX_TRIES
 

@@ -182,7 +182,7 @@ def test_serve(tmp_path):
     texts = [f"{name} {k} {k % 5} words" for k, name in enumerate(NAMES)]
     labels = tmp_path / "labels.jsonl"
     with gq.label_studio.serve(MOONS.features, texts, labels=labels) as server:
-        with urllib.request.urlopen(server.address + "/health") as answer:
+        with urllib.request.urlopen(server.address + "/health", timeout=60) as answer:
             assert json.load(answer)["status"] == "UP"
         assert server._socket.getsockname()[0] == "127.0.0.1"
     with pytest.raises(InvalidInput, match="keys: 1 values repeat"):

@@ -1,17 +1,19 @@
 """A file of labels that others replace, change or delete while it is open: nothing is lost."""
 
+import contextlib
 import json
 import os
 import shutil
 import subprocess
-import sys
 import time
 
 import pytest
 
 from graphuq.errors import StorageError
+from graphuq.labelling import shared_file
 from graphuq.labelling.items import TextItems
 from graphuq.labelling.store import LabelStore
+from labelling.programs import running
 
 THREE = {1: "cat", 2: "dog", 3: "emu"}
 
@@ -214,23 +216,47 @@ def test_two_processes_and_a_file_that_is_replaced_all_the_time(tmp_path, items)
     path, n, users = tmp_path / "labels.jsonl", 60, ("ada", "bob")
     LabelStore(path, items).close()
     ends = [tmp_path / f"{user} is done" for user in users]
-    writers = [
-        subprocess.Popen(
-            [sys.executable, "-c", WRITER, str(path), user, str(n), str(end)], stdin=subprocess.PIPE
-        )
-        for user, end in zip(users, ends, strict=True)
-    ]
     n_replaced = 0
-    while not all(end.exists() for end in ends):
-        assert all(writer.poll() is None for writer in writers)
-        by_a_copy(path)
-        n_replaced += 1
-        time.sleep(0.002)
-    for writer in writers:
-        writer.communicate()
-        assert writer.returncode == 0
+    with contextlib.ExitStack() as programs:
+        writers = [
+            programs.enter_context(running(WRITER, path, user, n, end, stdin=subprocess.PIPE))
+            for user, end in zip(users, ends, strict=True)
+        ]
+        while not all(end.exists() for end in ends):
+            assert all(
+                writer.poll() is None for writer in writers
+            )  # `running` ends those that hang
+            by_a_copy(path)
+            n_replaced += 1
+            time.sleep(0.002)
+        for writer in writers:
+            writer.communicate(timeout=60)
+            assert writer.returncode == 0
     found = LabelStore(path, items)
     for user in users:
         assert {r.model for r in found.records if r.user == user} == set(range(n))
     assert n_replaced > 10
     found.close()
+
+
+HOLDER = """
+import fcntl, sys, time
+file = open(sys.argv[1], "r+b")
+fcntl.flock(file, fcntl.LOCK_EX)
+print("held", flush=True)
+time.sleep(60)
+"""
+
+
+@pytest.mark.skipif(os.name == "nt", reason="locks of POSIX")
+def test_a_lock_that_is_never_released_is_an_error(path, store, monkeypatch):
+    """Such as of a program that was stopped with Ctrl+Z; the label is not acknowledged."""
+    monkeypatch.setattr(shared_file, "HELD_S", 0.1)
+    with running(HOLDER, path) as holder:
+        assert holder.stdout.readline() == "held\n"
+        with pytest.raises(
+            StorageError, match=r"is locked by another process for 0\.1 s; end that"
+        ):
+            store.append("ada", {4: "cat"})
+    store.append("ada", {5: "cat"})
+    assert store.labels() == {**THREE, 5: "cat"} == on_disk(path)

@@ -2,6 +2,8 @@
 
 import io
 import os
+import urllib.error
+import urllib.request
 
 import numpy as np
 import pandas as pd
@@ -9,6 +11,7 @@ import pytest
 
 import graphuq as gq
 from graphuq.errors import InvalidInput, StorageError
+from graphuq.labelling import local_server
 from graphuq.labelling.forecast import Forecasts
 from graphuq.labelling.items import PictureArrays, PictureFiles, TextItems, items_of
 from graphuq.labelling.model import Model
@@ -50,7 +53,7 @@ def session(tmp_path, model):
     opened = Session(items, model, store, {0: "left", 39: HOSTILE}).start()
     opened.wait_until_current()
     yield opened
-    opened.close()
+    opened.close(120)  # a fit that goes on would use the model beside the next session
 
 
 @pytest.fixture
@@ -297,10 +300,23 @@ def test_other_items_are_refused(items):
         items_of(items)
 
 
-def test_page_in_python(moons, tmp_path):
-    import urllib.error
-    import urllib.request
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")  # its socket
+def test_a_server_that_does_not_end_is_an_error(moons, tmp_path, monkeypatch):
+    """The file of labels is closed nevertheless, and no wait is without an end."""
+    monkeypatch.setattr(local_server, "STOP_S", 0.1)
+    monkeypatch.setattr(local_server, "END_S", 0.2)
+    page = gq.label(moons.features, labels=tmp_path / "labels.jsonl", open_browser=False)
+    page.session.label("ada", [3], "left")
+    monkeypatch.setattr(page._ended, "wait", lambda _: False)  # as if it went on
+    with pytest.raises(StorageError, match=r"did not end within 0\.3 s, as a request goes on"):
+        page.close()
+    with pytest.raises(StorageError, match="is closed"):
+        page.session.label("ada", [4], "left")
+    page._thread.join(60)
+    assert not page._thread.is_alive()
 
+
+def test_page_in_python(moons, tmp_path):
     y = np.full(40, -1)
     y[0] = 0
     path = tmp_path / "labels.jsonl"
@@ -308,10 +324,10 @@ def test_page_in_python(moons, tmp_path):
         assert page.labels[0] == "0"
         page.session.label("ada", [39], "1")
         assert page.labels[39] == "1"
-        with urllib.request.urlopen(page.address) as answer:
+        with urllib.request.urlopen(page.address, timeout=60) as answer:
             assert answer.status == 200
         with pytest.raises(urllib.error.HTTPError, match="403"):
-            urllib.request.urlopen(page.address.partition("?")[0])
+            urllib.request.urlopen(page.address.partition("?")[0], timeout=60)
         listening = page._socket.getsockname()[0]
     assert listening == "127.0.0.1"
     with gq.label(moons.features, y=y, labels=path, open_browser=False) as page:

@@ -15,6 +15,7 @@ from graphuq.labelling import turns
 from graphuq.labelling.finding import Finder
 from graphuq.labelling.items import items_of
 from graphuq.labelling.model import Model
+from graphuq.labelling.recent import RecentSnapshots
 from graphuq.labelling.similarity import Similarity
 from graphuq.labelling.store import LabelStore
 
@@ -133,7 +134,7 @@ def test_undo_without_the_cache_agrees(open_session, monkeypatch):
     before = session.wait_until_current()
     session.label("ada", [40], "right")
     session.wait_until_current()
-    session._cache.clear()
+    session._recent = RecentSnapshots()
     session.undo("ada")
     after = session.wait_until_current()
     assert after.version > before.version
@@ -272,7 +273,42 @@ def test_undo_takes_back_skips_and_labels_in_their_order(open_session):
         undone.append(rows)
     assert undone == [[9], [7, 8], [6], [5]]
     assert session.store.labels() == {}
-    assert session._turns.skipped == [10]
+    assert session.store.standing.skipped == [10]
+
+
+def test_skips_are_kept_for_the_next_run(open_session):
+    """They come last for who skipped them, first for others, and undo takes them back in order."""
+    session = open_session(given={0: "left", 59: "right"})
+    session.skip("ada", [6, 7])
+    session.label("ada", [8], "left")
+    session.skip("bob", [9])
+    session.close()
+    again = open_session(given={0: "left", 59: "right"})
+    assert [card["row"] for card in again.queue("ada", 59)][-2:] == [6, 7]
+    assert 9 not in again.latest[0].queue
+    assert again.store.labels() == {8: "left"}
+    assert again.store.standing.people == ["ada"]  # who only skipped has labelled nothing
+    assert [again.undo("ada") for _ in range(3)] == [[8], [6, 7], []]
+    assert again.store.standing.skipped == [9]
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
+def test_a_wait_ends_with_the_session(open_session, monkeypatch):
+    """A closed session, or a thread that died, is an error and no wait until the time is over."""
+    session = open_session(given={0: "left", 59: "right"})
+    go_on = threading.Event()
+
+    def die(*_):
+        go_on.wait(30)
+        raise SystemExit
+
+    monkeypatch.setattr(session._model, "renew", die)
+    session.label("ada", [5], "left")
+    threading.Timer(0.2, go_on.set).start()
+    with pytest.raises(InvalidInput, match="session: ended before it knew all labels"):
+        session.wait_until_current(600)
+    with pytest.raises(InvalidInput, match="session: ended"):
+        session.wait_until_current(600)
 
 
 def test_undo_of_an_earlier_run_follows_that_of_this_one(open_session):

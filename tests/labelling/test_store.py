@@ -4,8 +4,6 @@ import json
 import os
 import random
 import signal
-import subprocess
-import sys
 import time
 
 import numpy as np
@@ -14,6 +12,7 @@ import pytest
 from graphuq.errors import InvalidInput, StorageError
 from graphuq.labelling.items import TextItems
 from graphuq.labelling.store import LabelStore, check_name
+from labelling.programs import running
 
 WRITER = """
 import sys
@@ -25,11 +24,6 @@ for k in range(n):
     store.append(user, {k % 10: f"{user} {k}"}, probabilities={k % 10: 0.5}, model=k)
     print(k, flush=True)
 """
-
-
-def writer(path, user, n):
-    command = [sys.executable, "-c", WRITER, str(path), user, str(n)]
-    return subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=dict(os.environ))
 
 
 def test_labels_are_read_again(tmp_path, items, store):
@@ -155,7 +149,7 @@ def test_kill_loses_no_acknowledged_label(tmp_path, items, n_kills):
     acknowledged = 0
     for k in range(n_kills):
         path = tmp_path / f"labels{k}.jsonl"
-        with writer(path, "ada", 1_000_000) as process:
+        with running(WRITER, path, "ada", 1_000_000) as process:
             process.stdout.readline()
             time.sleep(generator.uniform(0.0, 0.05))
             process.send_signal(signal.SIGKILL)
@@ -170,10 +164,10 @@ def test_kill_loses_no_acknowledged_label(tmp_path, items, n_kills):
 
 def test_two_processes_write_to_the_same_file(tmp_path, items):
     path = tmp_path / "labels.jsonl"
-    processes = [writer(path, user, 40) for user in ("ada", "bob")]
-    for process in processes:
-        process.communicate()
-        assert process.returncode == 0
+    with running(WRITER, path, "ada", 40) as first, running(WRITER, path, "bob", 40) as second:
+        for process in (first, second):
+            process.communicate(timeout=120)
+            assert process.returncode == 0
     records = LabelStore(path, items).records
     for user in ("ada", "bob"):
         assert [r.model for r in records if r.user == user] == list(range(40))

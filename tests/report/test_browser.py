@@ -75,7 +75,8 @@ def test_map_pixels_have_the_colour_of_the_class(points):
     pixel = """([x, y]) => { const c = document.getElementById("map");
       return [...c.getContext("2d").getImageData(x, y, 1, 1).data]; }"""
     points.evaluate("map.setVisible(Uint8Array.from({ length: n }, (_, i) => i === 5))")
-    points.evaluate("new Promise((done) => requestAnimationFrame(() => setTimeout(done, 20)))")
+    points.evaluate("requestAnimationFrame(() => setTimeout(() => { window.drawn = true; }, 20))")
+    points.wait_for_function("window.drawn")  # unlike the wait for a promise, it has an end
     at = points.evaluate("map.position(5)")
     found = points.evaluate(pixel, [round(at["x"]), round(at["y"])])
     fourth = np.array(gq.plots.class_colors(4)(3)[:3]) * 255

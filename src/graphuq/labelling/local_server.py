@@ -13,7 +13,8 @@ from graphuq.labelling.session import Session
 Server = TypeVar("Server", bound="LocalServer")
 
 START_S = 30.0
-STOP_S = 3.0
+STOP_S = 3.0  # in which requests may come to their end
+END_S = 30.0  # after which a request that goes on is an error
 
 
 class LocalServer:
@@ -93,14 +94,26 @@ class LocalServer:
             pass
 
     def close(self) -> None:
-        """Stop the server; all labels are in the file."""
+        """Stop the server; all labels are in the file.
+
+        Raises
+        ------
+        StorageError
+            If a request does not come to its end. The file of labels is closed nevertheless.
+        """
         self.session.stop()
         self._server.should_exit = True
-        if self._thread.ident is not None and not self._ended.wait(STOP_S):
+        has_ended = self._thread.ident is None or self._ended.wait(STOP_S)
+        if not has_ended:
             self._server.force_exit = True
-            self._ended.wait()
+            has_ended = self._ended.wait(END_S)
         self._socket.close()
         self.session.close()
+        if not has_ended:
+            raise StorageError(
+                f"the server of port {self.port} did not end within {STOP_S + END_S:g} s, as a "
+                "request goes on; all labels are stored, so end the program"
+            )
 
     def __enter__(self: Server) -> Server:
         return self

@@ -9,8 +9,8 @@ from graphuq.utils.checks import is_integer, is_number
 NUMBERS = ("probability", "expected_errors")
 
 LABEL, BLIND, DECISION = "label", "blind", "decision"
-DRAW, AUDIT, NOTE, FLAG = "draw", "audit", "note", "flag"
-KINDS = (LABEL, BLIND, DECISION, DRAW, AUDIT, NOTE, FLAG)
+DRAW, AUDIT, NOTE, FLAG, SKIP = "draw", "audit", "note", "flag", "skip"
+KINDS = (LABEL, BLIND, DECISION, DRAW, AUDIT, NOTE, FLAG, SKIP)
 GIVES_LABEL = (LABEL, BLIND, DECISION, AUDIT)
 
 
@@ -46,7 +46,7 @@ class Record:
         probabilities; ``decision``, which ends a disagreement; ``draw``, an item that an audit
         chose at random, whose ``text`` is the class that was predicted; ``audit``, the answer for
         such an item; ``note``, whose ``text`` is a remark of the user; ``flag``, whose ``text`` is
-        empty if the flag is taken away.
+        empty if the flag is taken away; ``skip``, an item that the user puts off.
     text : str
     drawn_from : int or None
         Number of items from which a ``draw`` was made.

@@ -13,7 +13,8 @@ from graphuq.labelling.cards import card_of, map_of, remarks_of, state_of, thumb
 from graphuq.labelling.forecast import Answer
 from graphuq.labelling.items import Items
 from graphuq.labelling.model import Model, Snapshot
-from graphuq.labelling.records import GIVES_LABEL, LABEL
+from graphuq.labelling.recent import RecentSnapshots
+from graphuq.labelling.records import GIVES_LABEL, LABEL, SKIP
 from graphuq.labelling.similarity import Similarity
 from graphuq.labelling.store import LabelStore, check_name
 from graphuq.labelling.turns import Turns
@@ -21,7 +22,6 @@ from graphuq.labelling.unaided import UnaidedRows
 from graphuq.results.result import Result
 from graphuq.results.uncertainty import rank_by_uncertainty
 
-CACHED = 8  # latest posteriors that are kept, so that undo restores the same probabilities
 POLL_S = 1.0  # seconds after which labels of other processes are seen
 MAX_ROWS = 1_000  # labels that are given together
 
@@ -58,11 +58,12 @@ class Session:
         self._changed = threading.Condition()
         self._turns = Turns()
         self.answer = Answer()  # that was shown last
-        self._cache: dict[frozenset, Snapshot] = {}
+        self._recent = RecentSnapshots()
         self._snapshot = Snapshot()
         self._order: np.ndarray | None = None  # unlabelled rows, the least certain first
         self._version = max((r.model or 0 for r in store.records), default=0)
-        self._revision, self._ready, self._busy, self._closed = 0, False, False, False
+        self._revision, self._ready, self._busy = 0, False, False
+        self._closed, self._ended = False, False  # the latter when its thread is over
         self._failure: str | None = None
         self._labels = self._current_labels()
         self._thread = threading.Thread(target=self._run, name="graphuq-posterior", daemon=True)
@@ -86,13 +87,21 @@ class Session:
         self.store.close()
 
     def wait_until_current(self, timeout: float | int = 120.0) -> Snapshot:
-        """Wait until the posterior knows all labels, with its queue and checks."""
+        """Wait until the posterior knows all labels, with its queue and checks.
+
+        Raises
+        ------
+        InvalidInput
+            If the time is too short, or the session ends before.
+        """
+
+        def is_there() -> bool:
+            return self._failure is not None or (self._ready and not self._is_behind())
+
         with self._changed:
-            done = self._changed.wait_for(
-                lambda: self._failure is not None or (self._ready and not self._is_behind()),
-                timeout,
-            )
+            done = self._changed.wait_for(lambda: is_there() or self._ended, timeout)
             require(done, "timeout", f"{timeout} s were too short", "wait longer")
+            require(is_there(), "session", "ended before it knew all labels", "open it again")
             return self._snapshot
 
     @property
@@ -165,22 +174,15 @@ class Session:
 
     def undo(self, user: str) -> list[int]:
         """Take back the latest act of a user, a label or a skip; return its rows."""
-        user = check_name(user, "user")
-        with self._changed:
-            row = self._turns.undo(user)
-        if row is not None:
-            return [row]
-        rows = list(self.store.undo(user))
+        rows = list(self.store.undo(check_name(user, "user")))
         self._note_labels()
         return rows
 
     def skip(self, user: str, rows: Sequence[int]) -> None:
-        """Show some items to this user again only after all others."""
-        user = check_name(user, "user")
-        self.check_rows(rows)
+        """Show some items to this user again only after all others, also in later runs."""
+        self.write(user, dict.fromkeys(map(int, rows)), kind=SKIP)
         with self._changed:
-            for row in rows:
-                self._turns.skip(user, int(row))
+            self._turns.skip(user.strip(), rows)
 
     def wish(self, rows: Sequence[int]) -> None:
         """Put some items at the head of the queue, such as those chosen on the map."""
@@ -206,8 +208,9 @@ class Session:
         user = check_name(user, "user")
         without = [row for row in without if 0 <= row < len(self.items)]  # a page may hold others
         with self._changed:
-            due, snapshot = self.unaided.due(user), self._snapshot
-            rows = self._turns.next_rows(user, tab, n, without, self._labels, self._ranked(), due)
+            due, later = self.unaided.due(user), self.unaided.put_off(user)
+            ranked, snapshot = self._ranked(), self._snapshot
+            rows = self._turns.next_rows(user, tab, n, without, self._labels, ranked, due, later)
         return [self._card(row, snapshot, user) for row in rows]
 
     def card(self, row: int, user: str | None = None) -> dict[str, Any]:
@@ -308,7 +311,7 @@ class Session:
                 self._turns.note_label(user, rows)
             self._labels = self._current_labels()
             self._turns.forget_wishes(self._labels)
-            known = self._cache.get(_key(self._labels))
+            known = self._recent.of(self._labels)
             if known is not None:
                 self._show(known)
             self._touch()
@@ -320,11 +323,7 @@ class Session:
     def _show(self, snapshot: Snapshot) -> None:
         """Make a posterior the current one."""
         self._snapshot, self._order = snapshot, None
-        key = _key(snapshot.labels)
-        self._cache.pop(key, None)
-        self._cache[key] = snapshot
-        while len(self._cache) > CACHED:
-            del self._cache[next(iter(self._cache))]
+        self._recent.keep(snapshot)
         self._touch()
 
     def _is_behind(self) -> bool:
@@ -333,6 +332,15 @@ class Session:
     # ---- the thread
 
     def _run(self) -> None:
+        """Renew the posterior until the session is closed, and tell those who wait of the end."""
+        try:
+            self._follow_labels()
+        finally:
+            with self._changed:
+                self._ended = True
+                self._touch()
+
+    def _follow_labels(self) -> None:
         """Renew the posterior whenever labels change, and choose hyperparameters when idle."""
         with self._failures_shown():
             self._snapshot = Snapshot(queue=self._model.first_rows())
@@ -363,7 +371,7 @@ class Session:
         try:
             snapshot = self._model.renew(labels, version, refit)
             self._publish(dataclasses.replace(snapshot, queue=self._snapshot.queue))
-            snapshot = self._model.with_queue(snapshot, self._skipped())
+            snapshot = self._model.with_queue(snapshot, self.store.standing.skipped)
             self._publish(snapshot)
             if labels == self._labels:
                 self._publish(self._model.with_checks(snapshot))
@@ -376,12 +384,8 @@ class Session:
         """Show a posterior, unless the one for the present labels is known already."""
         with self._changed:
             self._failure = None
-            if snapshot.labels == self._labels or _key(self._labels) not in self._cache:
+            if snapshot.labels == self._labels or self._recent.of(self._labels) is None:
                 self._show(snapshot)
-
-    def _skipped(self) -> list[int]:
-        with self._changed:
-            return self._turns.skipped
 
     @contextlib.contextmanager
     def _failures_shown(self) -> Iterator[None]:
@@ -394,7 +398,3 @@ class Session:
                 self._failure = f"{name}{error}"
                 self._snapshot = dataclasses.replace(self._snapshot, labels=dict(self._labels))
                 self._touch()
-
-
-def _key(labels: Mapping[int, str]) -> frozenset:
-    return frozenset(labels.items())

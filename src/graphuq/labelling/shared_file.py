@@ -13,6 +13,8 @@ from graphuq.utils.files import check_writable, sync_folder
 from graphuq.utils.gate import require_file
 
 REPLACED_S = 20.0  # in which a file must once be the same that was just opened
+HELD_S = 60.0  # after which a lock that another process holds is an error
+TRY_S = 0.002  # between tries to lock
 
 
 class SharedFile:
@@ -65,7 +67,7 @@ class SharedFile:
             while time.monotonic() < until:
                 if self.is_closed:
                     raise StorageError(f"'{self.path}' is closed; open it again to write labels")
-                with _lock(self._file):
+                with _lock(self._file, self.path):
                     if self.state[:2] == self.held_state[:2]:
                         yield
                         return
@@ -123,8 +125,14 @@ def _state(found: os.stat_result) -> tuple[int, ...]:
 
 
 @contextlib.contextmanager
-def _lock(file: int) -> Iterator[None]:
-    """Hold the exclusive lock of a file; the system releases it if the process dies."""
+def _lock(file: int, path: Path) -> Iterator[None]:
+    """Hold the exclusive lock of a file; the system releases it if the process dies.
+
+    Raises
+    ------
+    StorageError
+        If another process holds it for long, such as one that was stopped with Ctrl+Z.
+    """
     if sys.platform == "win32":
         import msvcrt
 
@@ -138,7 +146,17 @@ def _lock(file: int) -> Iterator[None]:
     else:
         import fcntl
 
-        fcntl.flock(file, fcntl.LOCK_EX)
+        until = time.monotonic() + HELD_S
+        while True:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except BlockingIOError:
+                if time.monotonic() > until:
+                    raise StorageError(
+                        f"'{path}' is locked by another process for {HELD_S:g} s; end that one"
+                    ) from None
+            time.sleep(TRY_S)
         try:
             yield
         finally:

@@ -12,6 +12,7 @@ from graphuq.labelling.records import (
     FLAG,
     GIVES_LABEL,
     NOTE,
+    SKIP,
     Record,
 )
 
@@ -85,7 +86,8 @@ class Audit:
     @property
     def open_rows(self) -> list[int]:
         """Items without an answer, in the order of the draw."""
-        return [row for row in self.predicted if row not in self.answers]
+        drawn = list(self.predicted)  # a copy, as another thread may add items meanwhile
+        return [row for row in drawn if row not in self.answers]
 
     def is_open(self, row: int) -> bool:
         """Return whether a row was drawn and has no answer."""
@@ -107,6 +109,8 @@ class Standing:
         self._pairs: dict[int, dict[str, str]] = {}  # labels that were given without the others
         self._by_row: dict[int, dict[str, str]] = {}
         self._decisions: dict[int, dict[str, str]] = {}
+        self._people: dict[str, None] = {}  # in the order of their first labels
+        self._skipped: dict[str, dict[int, None]] = {}  # by user, in order
         self._given: dict[str, list[Act]] = {}
         self._batch: dict[str, str | None] = {}
         for record in records:
@@ -119,6 +123,8 @@ class Standing:
             self._add_reading(record)
         elif record.kind == DRAW:
             self._add_draw(record)
+        elif record.kind == SKIP:
+            self._add_skip(record)
         elif record.kind == NOTE:
             self._remark(self.notes, record, record.text)
         elif record.kind == FLAG:
@@ -132,6 +138,11 @@ class Standing:
         if record.label is not None:
             labels[record.user] = record.label  # the latest label is last
             self.classes.setdefault(record.label)
+        self._people.setdefault(record.user)
+        self._note_act(record, before)
+
+    def _note_act(self, record: Record, before: str | None) -> None:
+        """Keep what a user can take back; records of one batch are one act."""
         acts = self._given.setdefault(record.user, [])
         in_batch = record.batch is not None and record.kind != AUDIT
         continues = in_batch and self._batch.get(record.user) == record.batch
@@ -172,6 +183,16 @@ class Standing:
             self.audits[name].predicted.pop(record.row, None)
         else:
             self.audits[name].predicted[record.row] = record.text
+            for rows in list(self._skipped.values()):  # it is another question now
+                rows.pop(record.row, None)
+
+    def _add_skip(self, record: Record) -> None:
+        """Note an item that a user puts off; an undo brings it back."""
+        rows = self._skipped.setdefault(record.user, {})
+        rows.pop(record.row, None)
+        if not record.is_undo:
+            rows[record.row] = None  # the latest one is last
+        self._note_act(record, None)
 
     @staticmethod
     def _remark(kept: dict[int, dict[str, Any]], record: Record, value: Any) -> None:
@@ -207,7 +228,16 @@ class Standing:
     @property
     def people(self) -> list[str]:
         """Who ever labelled, in the order of their first labels."""
-        return list(self._given)
+        return list(self._people)
+
+    def skipped_by(self, user: str) -> list[int]:
+        """Return the rows that a user puts off, in the order of the skips."""
+        return list(self._skipped.get(user, ()))
+
+    @property
+    def skipped(self) -> list[int]:
+        """Rows that anybody puts off."""
+        return [row for user in list(self._skipped) for row in self.skipped_by(user)]
 
     @property
     def open_audit(self) -> Audit | None:

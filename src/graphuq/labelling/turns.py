@@ -2,7 +2,7 @@
 
 import dataclasses
 import time
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import chain, islice
 
 AWAY_S = 300.0  # after which a page that asks for nothing gives its items back
@@ -10,16 +10,14 @@ AWAY_S = 300.0  # after which a page that asks for nothing gives its items back
 
 @dataclasses.dataclass
 class _Person:
-    """What one person was shown, and did."""
+    """What one person was shown."""
 
     offered: dict[str, list[int]] = dataclasses.field(default_factory=dict)  # by tab
     seen: dict[str, float] = dataclasses.field(default_factory=dict)  # time of each tab
-    skipped: list[int] = dataclasses.field(default_factory=list)
-    acts: list[int | None] = dataclasses.field(default_factory=list)  # row of a skip, or a label
 
 
 class Turns:
-    """What was offered to each person, skipped and wished for. The caller holds a lock.
+    """What was offered to each person, and wished for. The caller holds a lock.
 
     No item is offered to two people, or in two tabs of one, unless no other one is left. A tab
     that was closed gives its items back after a while.
@@ -27,7 +25,7 @@ class Turns:
 
     def __init__(self) -> None:
         self._people: dict[str, _Person] = {}
-        self._wishes: dict[int, None] = {}  # rows that come first, in order
+        self._wishes: dict[int, set[str]] = {}  # rows that come first, and who skipped them since
 
     def next_rows(
         self,
@@ -38,6 +36,7 @@ class Turns:
         labelled: Collection[int],
         ranked: Iterable[int],
         due: Iterable[int] = (),
+        skipped: Sequence[int] = (),
     ) -> list[int]:
         """Return the next rows of a tab, and remember them.
 
@@ -52,6 +51,8 @@ class Turns:
             All rows without a label, the best first; rows may repeat.
         due : iterable of int, optional
             Rows that come before all others, also if they have a label of another person.
+        skipped : sequence of int, optional
+            Rows that come after all others, unless somebody has wished for them since.
         """
         self.see(user, tab)
         person, until = self._person(user), time.monotonic() - AWAY_S
@@ -62,10 +63,11 @@ class Turns:
             for row in rows
             if (name, at) != (user, tab) and other.seen[at] > until
         }
-        put_off = others.union(person.skipped)
+        wished = [row for row, since in self._wishes.items() if user not in since]
+        put_off = others.union(set(skipped).difference(wished))
         due = list(due)
-        ranked = (row for row in chain(self._wishes, ranked) if row not in put_off)
-        later = chain(ranked, person.skipped, others)
+        ranked = (row for row in chain(wished, ranked) if row not in put_off)
+        later = chain(ranked, skipped, others)
         first = (row for row in due if row not in put_off)
         again = set(due)
         rest = (row for row in later if row in again or row not in labelled)
@@ -77,47 +79,27 @@ class Turns:
         """Note that a tab is still open."""
         self._person(user).seen[tab] = time.monotonic()
 
-    def skip(self, user: str, row: int) -> None:
-        """Put an item off for a user."""
-        person = self._person(user)
-        if row not in person.skipped:
-            person.skipped.append(row)
-            person.acts.append(row)
+    def skip(self, user: str, rows: Iterable[int]) -> None:
+        """Let wishes wait that a user skips."""
+        for row in rows:
+            if row in self._wishes:
+                self._wishes[row].add(user)
 
     def note_label(self, user: str, rows: Collection[int]) -> None:
-        """Remember that the latest act of a user is a label, and that others may have its rows."""
+        """Let others have the rows that a user labelled."""
         person = self._person(user)
-        person.acts.append(None)
         for tab, offered in person.offered.items():
             person.offered[tab] = [row for row in offered if row not in rows]
 
-    def undo(self, user: str) -> int | None:
-        """Take back the latest act of a user; return its row, or None if it was a label."""
-        person = self._person(user)
-        while person.acts:
-            row = person.acts.pop()
-            if row is None:
-                return None
-            if row in person.skipped:
-                person.skipped.remove(row)
-                return row
-        return None
-
     def wish(self, rows: Iterable[int]) -> None:
         """Put some items first, also those that were skipped."""
-        chosen = dict.fromkeys(rows)
-        self._wishes = chosen | self._wishes
-        for person in self._people.values():
-            person.skipped = [row for row in person.skipped if row not in chosen]
+        chosen: dict[int, set[str]] = {row: set() for row in rows}
+        before = {row: since for row, since in self._wishes.items() if row not in chosen}
+        self._wishes = chosen | before
 
     def forget_wishes(self, labelled: Collection[int]) -> None:
         """Leave out wishes that came true."""
-        self._wishes = {row: None for row in self._wishes if row not in labelled}
-
-    @property
-    def skipped(self) -> list[int]:
-        """Items that anybody put off."""
-        return [row for person in self._people.values() for row in person.skipped]
+        self._wishes = {row: by for row, by in self._wishes.items() if row not in labelled}
 
     def _person(self, user: str) -> _Person:
         return self._people.setdefault(user, _Person())

@@ -32,13 +32,22 @@ class UnaidedRows:
         self._is_read_twice = np.random.default_rng(0).random(n_items) < overlap
 
     def due(self, user: str) -> list[int]:
-        """Return rows that a user is to read before all others: of an audit, then second ones."""
+        """Return rows that a user is to read before all others: of an audit, then second ones.
+
+        An item of an audit that the user skipped comes after its other items.
+        """
         audit = self._store.standing.open_audit
-        first = [] if audit is None else audit.open_rows
+        skipped = set(self._store.standing.skipped_by(user))
+        first = [] if audit is None else sorted(audit.open_rows, key=skipped.__contains__)
         if self.overlap == 0:
             return first
         single = list(self._store.standing.single)
         return [*first, *(row for row in single if self._is_second(row, user))]
+
+    def put_off(self, user: str) -> list[int]:
+        """Return rows that a user skipped and reads after all others: all but those of an audit."""
+        audit, rows = self._store.standing.open_audit, self._store.standing.skipped_by(user)
+        return rows if audit is None else [row for row in rows if not audit.is_open(row)]
 
     def reason(self, row: int, user: str | None) -> str | None:
         """Return why a user reads a row without help, "audit" or "second", or None."""

@@ -29,6 +29,7 @@ let queue = []; // cards that come next
 let filling = null, refill = false;
 let sending = Promise.resolve(); // labels go out in their order
 let acted = -Infinity, changed = -Infinity; // times of the latest act, and of the latest change under the eyes
+let epoch = 0; // grows when items that were asked for before must not be shown any more
 let restored = 0; // labels that were written again into the file
 const unsaved = new Set(); // rows whose labels are on their way
 const passed = new Set(); // rows that got a label or were skipped since the queue was asked for
@@ -62,13 +63,7 @@ function alarm(text) {
 function show(card) {
   current = card;
   byId("item-name").textContent = card === null ? "" : card.id;
-  const label = byId("item-label");
-  label.hidden = !card?.label;
-  label.textContent = card?.label ? `labelled ${card.label}` : "";
-  byId("item-blind").hidden = !card?.blind;
-  byId("item-blind").textContent = card?.blind === "audit"
-    ? "audit: label it without help" : "a second person's label: without help";
-  showRemarks(card);
+  showMarks(card);
   const done = state.n_items > 0 && state.n_labelled >= state.n_items;
   const empty = done ? "All items have a label." : "The next item is on its way …";
   byId("item").replaceChildren(
@@ -77,6 +72,17 @@ function show(card) {
   showClasses();
   if (card === null) byId("why").replaceChildren();
   else showNeighbours(card, colorOf, openRow);
+}
+
+/** What is said of an item: its label, whether it is read without help, and remarks. */
+function showMarks(card) {
+  const label = byId("item-label");
+  label.hidden = !card?.label;
+  label.textContent = card?.label ? `labelled ${card.label}` : "";
+  byId("item-blind").hidden = !card?.blind;
+  byId("item-blind").textContent = !card?.blind ? "" : card.blind === "audit"
+    ? "audit: label it without help" : "a second person's label: without help";
+  showRemarks(card);
 }
 
 function showClasses() {
@@ -166,7 +172,7 @@ function next() {
 async function fill(renew = false) {
   refill = refill || renew;
   if (filling !== null || (!refill && queue.length >= AHEAD / 2)) return;
-  const whole = refill;
+  const whole = refill, asked = epoch;
   refill = false;
   const held = [...unsaved, ...(current === null ? [] : [current.row]),
     ...(whole ? [] : queue.map(({ row }) => row))];
@@ -175,9 +181,9 @@ async function fill(renew = false) {
   try {
     const cards = (await filling).filter(
       ({ row }) => !unsaved.has(row) && !passed.has(row) && row !== current?.row);
-    if (whole) queue = [];
+    if (whole || asked !== epoch) queue = [];
     const known = new Set(queue.map(({ row }) => row));
-    queue.push(...cards.filter(({ row }) => !known.has(row)));
+    if (asked === epoch) queue.push(...cards.filter(({ row }) => !known.has(row)));
     for (const card of queue) if (card.kind === "picture") pictureOf(card.row);
     if (current === null && queue.length > 0) show(queue.shift());
   } catch (error) {
@@ -188,20 +194,29 @@ async function fill(renew = false) {
   if (refill) fill();
 }
 
-/** Show the present posterior of an item at which someone looks for a while. */
-async function renewCurrent() {
+/** Choose anew what comes next; the item that is shown may be one to read without help now. */
+function chooseAnew() {
+  epoch += 1;
+  queue = [];
+  fill(true);
+  renewCurrent(true);
+}
+
+/** Show the present posterior of an item at which someone looks for a while, or at once. */
+async function renewCurrent(now = false) {
   const card = current;
-  if (card === null || card.version === state.version) return;
-  if (performance.now() - acted < IDLE_MS) {
+  if (card === null || (!now && card.version === state.version)) return;
+  if (!now && performance.now() - acted < IDLE_MS) {
     setTimeout(renewCurrent, IDLE_MS);
     return;
   }
   const renewed = await get(`/api/card/${card.row}`, { user: user() }).catch(() => null);
-  if (renewed === null || current !== card || performance.now() - acted < IDLE_MS) return;
+  if (renewed === null || current !== card) return;
+  if (!now && performance.now() - acted < IDLE_MS) return;
   if (renewed.likeliest?.name !== card.likeliest?.name) changed = performance.now();
   delete card.blind;
   Object.assign(card, renewed);
-  showRemarks(card);
+  showMarks(card);
   showClasses();
   showNeighbours(card, colorOf, openRow);
 }
@@ -260,13 +275,16 @@ function accept() {
 
 function skip() {
   if (current === null) return;
-  const row = current.row;
+  const { row, blind } = current;
   unsaved.add(row);
   passed.add(row);
   next();
   say("Skipped; the item comes again later.");
   sending = sending.then(() => post("/api/skip", { user: user(), rows: [row] }).catch(lost))
-    .finally(() => unsaved.delete(row));
+    .finally(() => {
+      unsaved.delete(row);
+      if (blind === "audit") fill(true); // it comes after the others of the audit
+    });
 }
 
 function undo() {
@@ -433,16 +451,15 @@ if (HOSTED) {
 } else {
   byId("user").addEventListener("change", () => {
     remembered("user", user());
-    fill(true);
+    chooseAnew();
   });
 }
 
 // ---- news
 
-const told = (text) => { // what comes next is chosen anew
+const told = (text) => {
   say(text);
-  queue = [];
-  fill(true);
+  chooseAnew();
 };
 const map = mapPanel(() => state, openRow, told, openPreview, lost);
 const showAudit = auditPanel(user, told, lost);
@@ -484,11 +501,14 @@ async function follow() {
       const queued = news.queued && (renewed || !state.queued);
       const wished = news.revision !== state.revision;
       const before = classes().join("\n");
+      const n_audits = state.audit?.audits.length ?? news.audit.audits.length;
+      const drawn = news.audit.audits.length > n_audits; // by anybody
       state = news;
       showState();
       if (classes().join("\n") !== before) showClasses();
       if (current === null && queue.length === 0) show(null);
-      if (renewed) renewCurrent();
+      if (drawn) chooseAnew();
+      else if (renewed) renewCurrent();
       if (queued) await fill(true);
       else if (wished) fill();
       map.renew();
