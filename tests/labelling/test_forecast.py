@@ -7,9 +7,8 @@ import numpy as np
 import pytest
 
 import graphuq as gq
-from graphuq.classifier import fitting
-from graphuq.classifier.options import basis_of
 from graphuq.errors import InvalidInput
+from graphuq.labelling import similarity
 from graphuq.labelling.audits import Audits
 from graphuq.labelling.forecast import (
     NICENESS,
@@ -20,6 +19,8 @@ from graphuq.labelling.forecast import (
     widened,
 )
 from graphuq.results.errors_left import ErrorCount
+from graphuq.spectrum import blocks
+from graphuq.spectrum.solve import laplacian_spectrum
 
 NAMES = np.array(["left", "right"])
 GIVEN = {0: "left", 10: "left", 50: "right", 59: "right"}
@@ -76,14 +77,15 @@ def test_the_answer_is_the_average(forecasts_of):
 
 
 def test_eigenpairs_are_solved_once_for_all_fits(open_session, monkeypatch):
-    """The quick model, its refits and the average share a basis; answers are tested above."""
+    """Similar items, the quick model, its refits and the average share a basis."""
     solved = []
 
-    def count(*arguments):
+    def count(*arguments, **options):
         solved.append(arguments)
-        return basis_of(*arguments)
+        return laplacian_spectrum(*arguments, **options)
 
-    monkeypatch.setattr(fitting, "basis_of", count)
+    for user in (blocks, similarity):
+        monkeypatch.setattr(user, "laplacian_spectrum", count)
     session = open_session(given=GIVEN)
     forecasts = Forecasts(session).start()
     forecasts.wait()

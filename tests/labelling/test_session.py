@@ -9,7 +9,8 @@ import pytest
 from scipy import sparse
 
 import graphuq as gq
-from graphuq.errors import InvalidInput
+from graphuq.errors import DisconnectedGraphWarning, InvalidInput
+from graphuq.labelling import model as model_module
 from graphuq.labelling import session as module
 from graphuq.labelling import turns
 from graphuq.labelling.finding import Finder
@@ -45,7 +46,8 @@ def test_items_are_chosen_while_the_graph_of_many_is_built(monkeypatch):
     assert len(Model(X[:100]).first_rows()) == 0  # their graph is there in a moment
     begun, go_on = threading.Event(), threading.Event()
 
-    def prepare(self):
+    def prepare(self, progress):
+        progress("neighbours", 20_000, 50_000, np.nan)
         begun.set()
         assert go_on.wait(30)
         raise InvalidInput("X", "stopped", "this ends the thread")
@@ -57,9 +59,50 @@ def test_items_are_chosen_while_the_graph_of_many_is_built(monkeypatch):
         session = module.Session(items, Model(X), store).start()
         assert begun.wait(30)
         queue = [card["row"] for card in session.queue("ada", 8)]
+        state = session.state("ada")
         go_on.set()
         session.close()
     assert {row // 1_200 for row in queue} == set(range(5))
+    assert (state["ready"], state["stage"]) == (False, "neighbours: 40 %")
+
+
+def test_the_start_of_large_data_is_quick(monkeypatch):
+    """Neighbours in inverted lists, and eigenpairs once, for the fits and for similar items."""
+    pytest.importorskip("faiss", reason="pip install graphuq[neighbors]")
+    rng = np.random.default_rng(0)
+    X = np.repeat(3 * np.eye(6), 300, axis=0) + rng.normal(size=(1_800, 6))
+    exact = Model(X)
+    exact.prepare()
+    monkeypatch.setattr(model_module, "LARGE", 1_000)
+    model, told = Model(X), []
+    model.prepare(lambda phase, *_: told.append(phase))
+    assert list(dict.fromkeys(told)) == ["neighbours", "eigenpairs"]
+    quick, full = model.settings.graph, exact.settings.graph
+    assert 0.99 <= quick.settings["recall"] <= 1
+    joined = (quick.weights > 0).multiply(full.weights > 0).nnz
+    assert joined >= 0.98 * full.weights.nnz
+    labels = {row: f"{row // 300}" for row in range(0, 1_800, 100)}
+    result = model.renew(labels, 1).result
+    assert model._follower.fitted._basis is model.shared.basis
+    other = exact.renew(labels, 1).result
+    difference = np.abs(result.probabilities - other.probabilities)
+    assert difference.mean() < 0.005  # a hundredth of the neighbours is missing
+    agree = result.probabilities.argmax(axis=1) == other.probabilities.argmax(axis=1)
+    assert agree.mean() > 0.98
+    own = Similarity.of_graph(quick)
+    shared = Similarity.of_graph(quick, model.shared.basis)
+    assert shared.to(0, np.arange(1_800)) == pytest.approx(own.to(0, np.arange(1_800)), abs=1e-3)
+    assert shared.central_rows(8).tolist() == own.central_rows(8).tolist()
+
+
+def test_a_graph_of_more_parts_than_eigenpairs_has_first_items():
+    """Each part has a null vector; a limit of 60 pairs was an error with 60 parts."""
+    rng = np.random.default_rng(0)
+    X = 100 * np.repeat(np.arange(80.0), 8)[:, None] + rng.normal(size=(640, 2))
+    with pytest.warns(DisconnectedGraphWarning, match="80 connected components"):
+        graph = gq.graphs.knn_graph(X, n_neighbors=3)
+    rows = Similarity.of_graph(graph).central_rows(40)
+    assert len({row // 8 for row in rows.tolist()}) >= 38  # random rows would be of 32 parts
 
 
 def test_reduction_of_variance_is_that_of_the_formula(moons):

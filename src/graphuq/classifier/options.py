@@ -176,9 +176,11 @@ def build_graph(
     metric: str | None = None,
     progress: Progress | None = None,
     names: Sequence[str] | np.ndarray | None = None,
+    search: str = "auto",
 ) -> Graph:
-    """Return the graph of a word or builder, or the given one; ``names`` of features are for a
-    warning.
+    """Return the graph of a word or builder, or the given one.
+
+    ``names`` of features are for a warning, and ``search`` is that of `knn_graph`.
     """
     if isinstance(graph, Graph):
         return graph
@@ -210,7 +212,12 @@ def build_graph(
     if graph == "complete":
         return complete_graph(X, n_neighbors=n_neighbors, weights=weight)
     return knn_graph(
-        X, n_neighbors=n_neighbors, weights=weight, n_components="auto", progress=progress
+        X,
+        n_neighbors=n_neighbors,
+        weights=weight,
+        search=search,
+        n_components="auto",
+        progress=progress,
     )
 
 

@@ -20,7 +20,6 @@ from graphuq.labelling.store import LabelStore, check_name
 from graphuq.labelling.turns import Turns
 from graphuq.labelling.unaided import UnaidedRows
 from graphuq.results.result import Result
-from graphuq.results.uncertainty import rank_by_uncertainty
 
 POLL_S = 1.0  # seconds after which labels of other processes are seen
 MAX_ROWS = 1_000  # labels that are given together
@@ -60,11 +59,11 @@ class Session:
         self.answer = Answer()  # that was shown last
         self._recent = RecentSnapshots()
         self._snapshot = Snapshot()
-        self._order: np.ndarray | None = None  # unlabelled rows, the least certain first
         self._version = max((r.model or 0 for r in store.records), default=0)
         self._revision, self._ready, self._busy = 0, False, False
         self._closed, self._ended = False, False  # the latter when its thread is over
         self._failure: str | None = None
+        self._stage = ""  # of the preparation, in words
         self._labels = self._current_labels()
         self._thread = threading.Thread(target=self._run, name="graphuq-posterior", daemon=True)
 
@@ -209,7 +208,7 @@ class Session:
         without = [row for row in without if 0 <= row < len(self.items)]  # a page may hold others
         with self._changed:
             due, later = self.unaided.due(user), self.unaided.put_off(user)
-            ranked, snapshot = self._ranked(), self._snapshot
+            ranked, snapshot = self._snapshot.ranked(len(self.items)), self._snapshot
             rows = self._turns.next_rows(user, tab, n, without, self._labels, ranked, due, later)
         return [self._card(row, snapshot, user) for row in rows]
 
@@ -258,6 +257,7 @@ class Session:
                 "ready": self._ready,
                 "busy": self._is_behind(),
                 "failure": self._failure,
+                "stage": self._stage,
                 "restored": self.store.n_restored,
                 "people": self.store.standing.people,
                 **state_of(self.items, snapshot, labels, list(names), disputed),
@@ -278,16 +278,7 @@ class Session:
             return without_help(card, reason)
         return {**card, **remarks_of(self.store.standing, row)}
 
-    # ---- queue and labels; the lock is held
-
-    def _ranked(self) -> Iterator[int]:
-        """Yield rows to label: the queue of the posterior, then the least certain."""
-        yield from self._snapshot.queue.tolist()
-        if self._order is None:
-            p = self._snapshot.probabilities
-            ties = np.zeros(len(self.items)) if p is None else p
-            self._order = rank_by_uncertainty(ties)
-        yield from map(int, self._order)
+    # ---- labels; the lock is held
 
     def _current_labels(self) -> dict[int, str]:
         return {**self.given, **self.store.labels()}
@@ -322,7 +313,7 @@ class Session:
 
     def _show(self, snapshot: Snapshot) -> None:
         """Make a posterior the current one."""
-        self._snapshot, self._order = snapshot, None
+        self._snapshot = snapshot
         self._recent.keep(snapshot)
         self._touch()
 
@@ -344,7 +335,7 @@ class Session:
         """Renew the posterior whenever labels change, and choose hyperparameters when idle."""
         with self._failures_shown():
             self._snapshot = Snapshot(queue=self._model.first_rows())
-            self._model.prepare()
+            self._model.prepare(self._report)
             with self._changed:
                 self._ready = True
             self._renew(self._labels)
@@ -358,6 +349,14 @@ class Session:
                     self._renew(labels)
                 elif self._model.wants_refit and self._snapshot.probabilities is not None:
                     self._renew(labels, refit=True)
+
+    def _report(self, phase: str, done: int, total: int, _: float) -> None:
+        """Tell the page how far the preparation is, at each whole percent."""
+        stage = f"{phase}: {100 * min(done / total, 1.0):.0f} %"
+        if stage != self._stage:
+            with self._changed:
+                self._stage = stage
+                self._touch()
 
     def _has_work(self) -> bool:
         return self._closed or (self._failure is None and self._labels != self._snapshot.labels)

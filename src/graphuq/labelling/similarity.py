@@ -1,5 +1,6 @@
 """Similarity of items by the graph alone: what to show first, look-alikes and a map."""
 
+import dataclasses
 import threading
 from typing import Any
 
@@ -33,9 +34,20 @@ class Similarity:
         self._std = np.sqrt((self._rows**2).sum(axis=1))
 
     @classmethod
-    def of_graph(cls, graph: Graph) -> "Similarity":
-        """Return the similarity on a graph, from its first eigenpairs."""
-        n_pairs = min(MAX_EIGENPAIRS, graph.n_nodes)
+    def of_graph(cls, graph: Graph, basis: Any = None) -> "Similarity":
+        """Return the similarity on a graph, from its first eigenpairs.
+
+        Parameters
+        ----------
+        graph : Graph
+        basis : Basis, optional
+            Of this graph; its eigenpairs are taken if they are of the symmetric Laplacian and
+            enough, and else computed.
+        """
+        n_pairs = min(max(MAX_EIGENPAIRS, 2 * graph.n_components), graph.n_nodes)
+        known = getattr(basis, "spectrum", None)
+        if known is not None and _serves(known, n_pairs):
+            return cls(_first_pairs(known, n_pairs))
         return cls(laplacian_spectrum(graph, n_eigenpairs=n_pairs))
 
     def central_rows(self, n: int, labelled: Any = (), without: Any = ()) -> Int[np.ndarray, " n"]:
@@ -91,6 +103,22 @@ class Similarity:
             if self._places is None:
                 self._places = node_layout(self._spectrum, np.arange(len(self._rows)))
             return self._places
+
+
+def _serves(spectrum: Spectrum, n_pairs: int) -> bool:
+    is_symmetric = spectrum.settings.get("laplacian") == "symmetric"
+    is_array = isinstance(spectrum.eigenvectors, np.ndarray)
+    return is_symmetric and is_array and len(spectrum.eigenvalues) >= n_pairs
+
+
+def _first_pairs(spectrum: Spectrum, n: int) -> Spectrum:
+    return dataclasses.replace(
+        spectrum,
+        eigenvalues=spectrum.eigenvalues[:n],
+        eigenvectors=np.asarray(spectrum.eigenvectors)[:, :n],
+        residuals=spectrum.residuals[:n],
+        tail_eigenvalue=None,
+    )
 
 
 def _given(

@@ -479,7 +479,7 @@ function showState() {
   const renewal = byId("renewal");
   renewal.className = `chip ${state.failure ? "bad" : state.busy ? "busy" : ""}`;
   renewal.textContent = state.failure ? "no new posterior"
-    : !state.ready ? "building the graph" : state.busy ? "renewing" : "up to date";
+    : !state.ready ? state.stage || "building the graph" : state.busy ? "renewing" : "up to date";
   renewal.title = state.notes.join("\n");
   if (state.failure) alarm(`${state.failure} Labels are stored.`);
   if (state.restored > restored) {
