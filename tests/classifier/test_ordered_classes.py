@@ -7,7 +7,6 @@ from sklearn.base import clone
 
 import graphuq as gq
 from graphuq.errors import GraphuqError, IncompatibleParts, InvalidInput
-from graphuq.labelling.model import Model as LabellingModel
 
 GRADES = ["low", "mid", "high"]
 N = 120
@@ -288,8 +287,6 @@ def test_what_knows_no_order_refuses_it():
     readings = np.stack([Y, Y], axis=1)
     with pytest.raises(InvalidInput, match="beside annotators"):
         gq.AnnotatorClassifier(ordered=GRADES).fit(X, readings)
-    with pytest.raises(InvalidInput, match="labelling page"):
-        LabellingModel(X, own)
 
 
 def test_soft_labels_of_two_classes_are_refused(fitted):

@@ -321,6 +321,25 @@ def test_without_the_extra_the_remedy_is_told_at_once(csv, tmp_path, capsys, mon
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.parametrize("order", [["--class-order", "zero,half,one"], ["--ordered"]])
+def test_grades(label, csv, tmp_path, monkeypatch, order):
+    is_listed = len(order) == 2
+    if not is_listed:
+        table = pd.read_csv(csv)
+        table["known"] = table["known"].map({"zero": "10", "one": "9"})
+        table.to_csv(csv, index=False)
+        monkeypatch.setattr(sys.modules[__name__], "NAMES", np.where(NAMES == "zero", "10", "9"))
+    page, table, _ = label(csv, "--text-column", "body", "--label-column", "known",
+                           "--missing-label", "?", *order)  # fmt: skip
+    names = ["zero", "half", "one"] if is_listed else ["9", "10"]
+    assert [c["name"] for c in page.session.state("ada")["classes"]] == names
+    assert [name for name in table if name.startswith("probability_")] == [
+        f"probability_{name}" for name in names
+    ]
+    given = page.session.latest[1]
+    assert set(given.values()) == set(names) - {"half"}
+
+
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="there is no SIGINT for one process")
 def test_ctrl_c_ends_the_page_and_writes_the_tables(csv, tmp_path):
@@ -358,6 +377,16 @@ def test_ctrl_c_ends_the_page_and_writes_the_tables(csv, tmp_path):
         (["{short}", "--label-column", "x"], "--label-column: given beside 'short.npy'"),
         (["{broken}"], "is not a readable npy file"),
         (["{short}", "--encode"], "--encode: given beside 'short.npy'"),
+        (
+            ["{csv}", "--text-column", "body", "--ordered", "--class-order", "a,b"],
+            "--ordered: given",
+        ),
+        (["{csv}", "--text-column", "body", "--class-order", "a"], "--class-order: 'a'"),
+        (
+            ["{csv}", "--text-column", "body", "--class-order", "a,b", "--label-column", "known"],
+            "is no grade; use a, b",
+        ),
+        (["{csv}", "--text-column", "body", "--ordered", "--model", "average"], "beside ordered"),
         (["--images", ".", "--encode"], "--encode: given beside --images without a table"),
         (["{csv}", "--encode", "--features", "{short}"], "--encode: given beside --features"),
         (["{csv}", "--text-column", "body", "--export", "coco"], "use one of csv, parquet, jsonl"),

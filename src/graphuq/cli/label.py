@@ -5,6 +5,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
+import numpy as np
 import typer
 
 from graphuq.cli import options as opt
@@ -101,6 +102,8 @@ def label(
             default="the known ones; others can be added on the page",
         ),
     ] = None,
+    ordered: opt.Ordered = False,
+    class_order: opt.ClassOrder = None,
     user: Annotated[
         str | None,
         opt.option(
@@ -229,6 +232,7 @@ def label(
 
     require_extra("label")
     require_one_source(label_column, labels)
+    order = _order(ordered, class_order)
     hosting = _hosting(users, origin, host, plain_http)
     check_writable(output)
     from graphuq.cli.encoding import encoder_from
@@ -258,6 +262,7 @@ def label(
         source,
         given,
         ("none" if encoder is not None else scaling, pca),
+        order,
         missing=missing_label or None,
         classes=class_name or [],
         labels=output / LABELS_FILE,
@@ -274,6 +279,16 @@ def label(
         hosting=hosting,
     )
     _serve(page, output, layouts, facts)
+
+
+def _order(ordered: bool, class_order: str | None) -> bool | list[str]:
+    """Return the parameter ``ordered`` of the page."""
+    from graphuq.cli.class_order import names_in_order
+
+    if class_order is None:
+        return ordered
+    require(not ordered, "--ordered", "given beside --class-order", "leave one of the two out")
+    return names_in_order(np.array([], dtype=str), class_order)
 
 
 def _hosting(
@@ -296,6 +311,7 @@ def _open(
     source: Any,
     settings: dict[str, Any],
     preprocessing: tuple[str, int | None],
+    order: bool | list[str],
     missing: list[str] | None,
     **options: Any,
 ) -> "LabellingPage":
@@ -321,7 +337,7 @@ def _open(
         X = mapping(X)
     if source.is_graph and X is not None:
         settings = {**settings, "graph": "precomputed"}
-    classifier = default_classifier().set_params(**settings)
+    classifier = default_classifier(order).set_params(**settings)
     known = source.labels
     if known is not None:
         known = without_missing(known, missing).astype(object)

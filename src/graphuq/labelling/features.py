@@ -7,28 +7,35 @@ import numpy as np
 from jaxtyping import Float
 from scipy import sparse
 
+from graphuq.classifier.class_order import is_ordered, refuse_order
 from graphuq.classifier.classifier import GraphClassifier
 from graphuq.errors import InvalidInput, require
 from graphuq.graphs import Graph
 from graphuq.labelling.items import Items, TextItems
 from graphuq.labelling.pictures import picture_of
+from graphuq.models import OrderedAverage
+from graphuq.models.likeliest import likeliest_of
 
 SIDE = 28  # pixels of a side, of pictures that are compared
 N_COMPONENTS = 50  # principal components of pixels
 MANY = 100  # texts, above which a word must occur in two of them
 
 
-def default_classifier() -> GraphClassifier:
+def default_classifier(ordered: bool | Sequence[str] = False) -> GraphClassifier:
     """Return the settings of the labelling page, whose posterior is renewed in a moment.
 
-    One model is chosen. The default of `GraphClassifier`, an average over models, would take
-    seconds for each label.
+    One model is chosen; of ordered classes it is the likeliest one of the average. The average
+    itself, the default of `GraphClassifier`, would take seconds for each label.
     """
-    return GraphClassifier(model="largest-evidence", inference="expectation-propagation")
+    model = likeliest_of(OrderedAverage()) if is_ordered(ordered) else "largest-evidence"
+    return GraphClassifier(model=model, inference="expectation-propagation", ordered=ordered)
 
 
 def features_and_classifier(
-    X: Any, items: Items, classifier: GraphClassifier | None
+    X: Any,
+    items: Items,
+    classifier: GraphClassifier | None,
+    ordered: bool | Sequence[str] = False,
 ) -> tuple[Any, GraphClassifier]:
     """Return features and settings; features are computed from the items if there are none.
 
@@ -39,13 +46,17 @@ def features_and_classifier(
     items : Items
     classifier : GraphClassifier or None
         Settings; by default those of `default_classifier`.
+    ordered : bool or sequence of str, default False
+        Order of the classes, for the default settings.
 
     Raises
     ------
     InvalidInput
         If there are no features, and the items are neither texts nor pictures.
     """
-    settings = default_classifier() if classifier is None else classifier
+    if classifier is not None:
+        refuse_order(ordered, "beside classifier")
+    settings = default_classifier(ordered) if classifier is None else classifier
     if X is not None or isinstance(settings.graph, Graph):
         return X, settings
     if isinstance(items, TextItems):

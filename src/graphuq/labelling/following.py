@@ -9,6 +9,7 @@ from jaxtyping import Int
 
 from graphuq.classifier.classifier import GraphClassifier
 from graphuq.errors import GraphuqError
+from graphuq.labelling.classes import PageClasses
 from graphuq.results.result import Result
 from graphuq.spectrum.solve import DEFAULT_EIGENPAIRS
 from graphuq.utils.lazy_imports import paused_collection
@@ -33,10 +34,14 @@ class FollowingClassifier:
         With a ready-made graph of the N items and ``missing_label=None``.
     shared : SharedBasis
         Of all classifiers of this graph, whose settings of eigenpairs are the same.
+    classes : PageClasses
+        Which order the classes have.
     """
 
-    def __init__(self, settings: GraphClassifier, shared: SharedBasis) -> None:
-        self._settings, self._shared = settings, shared
+    def __init__(
+        self, settings: GraphClassifier, shared: SharedBasis, classes: PageClasses
+    ) -> None:
+        self._settings, self._shared, self._classes = settings, shared, classes
         self._n_labels_of_fit = 0
         self.fitted: GraphClassifier | None = None
 
@@ -62,9 +67,11 @@ class FollowingClassifier:
         assert self.fitted is not None
         return self.fitted.result_
 
-    @staticmethod
-    def _update(fitted: GraphClassifier, labels: Mapping[int, str]) -> bool:
+    def _update(self, fitted: GraphClassifier, labels: Mapping[int, str]) -> bool:
         """Add and change labels; return whether that was possible."""
+        order = self._classes.for_fit(labels.values())
+        if order and order != list(map(str, fitted.classes_)):
+            return False
         known = fitted.result_.posterior
         names = fitted.result_.classes[_codes(known)]
         old = dict(zip(known.labelled.tolist(), map(str, names), strict=True))
@@ -82,6 +89,7 @@ class FollowingClassifier:
             y[row] = label
         self.fitted, self._n_labels_of_fit = None, len(labels)
         fitted = GraphClassifier(**self._settings.get_params(deep=False))
+        fitted.ordered = self._classes.for_fit(labels.values())
         is_usual = len(set(labels.values())) <= DEFAULT_EIGENPAIRS  # more classes have more pairs
         with paused_collection():
             from graphuq.classifier.fitting import fit_classifier  # imports Numba

@@ -99,7 +99,9 @@ class Answerer:
         self.is_average = model_of(settings.model).replaces_average
         default = {"model": "auto", "inference": "expectation-propagation"}
         self._follower = FollowingClassifier(
-            GraphClassifier(**{**settings.get_params(deep=False), **default}), model.shared
+            GraphClassifier(**{**settings.get_params(deep=False), **default}),
+            model.shared,
+            model.classes,
         )
 
     def answer(self, snapshot: Snapshot) -> Answer:

@@ -1,5 +1,7 @@
 """Intervals of class probabilities: how far they depend on what is unknown of the field."""
 
+from typing import Any
+
 import numpy as np
 from jaxtyping import Float
 
@@ -34,9 +36,13 @@ class ClassIntervals:
 
     @staticmethod
     def of(result: Result) -> "ClassIntervals | None":
-        """Return the intervals of a result, or None if its likelihood has no known noise."""
-        likelihood = result.posterior.likelihood
-        unknown = likelihood.uses_all_nodes or likelihood.learnt
+        """Return the intervals of a result, or None if its likelihood has no known noise.
+
+        Nor has an average of ordered classes, whose components have noise of their own.
+        """
+        likelihood: Any = result.posterior.likelihood
+        several = likelihood.is_ordered and np.ndim(likelihood.noise_std) > 0
+        unknown = likelihood.uses_all_nodes or likelihood.learnt or several
         if unknown or not result.posterior.spectrum.has_eigenpairs:
             return None
         return ClassIntervals(result)
@@ -53,9 +59,11 @@ class ClassIntervals:
         return np.asarray(np.quantile(self._shares(u), ends, axis=0).T)
 
     def _shares(self, u: Float[np.ndarray, "S n"]) -> Float[np.ndarray, "S K"]:
-        """Return the probability of each class given u; n is K, or 1 for two classes."""
-        binary = not self._likelihood.is_multiclass
-        codes = np.array([-1.0, 1.0]) if binary else np.arange(float(u.shape[1]))
-        fields = u[None, :, 0] if binary else u[None]
+        """Return the probability of each class given u; n is 1 for two classes and for grades."""
+        likelihood: Any = self._likelihood
+        several, is_ordered = likelihood.is_multiclass, likelihood.is_ordered
+        n_classes = likelihood.n_classes if is_ordered else u.shape[1]
+        codes = np.arange(float(n_classes)) if several or is_ordered else np.array([-1.0, 1.0])
+        fields = u[None] if several else u[None, :, 0]
         found = label_shares(self._likelihood, fields, codes)[0]
         return np.asarray(found / found.sum(axis=1, keepdims=True))

@@ -10,11 +10,12 @@ from jaxtyping import Float, Int
 from scipy import sparse
 
 from graphuq.acquisition.query import rule_of
-from graphuq.classifier.class_order import refuse_order
 from graphuq.classifier.classifier import GraphClassifier
 from graphuq.classifier.options import basis_of, build_graph, graph_from, model_of
+from graphuq.errors import require
 from graphuq.graphs import Graph
 from graphuq.graphs.neighbors import TREE_COLUMNS
+from graphuq.labelling.classes import PageClasses
 from graphuq.labelling.features import default_classifier
 from graphuq.labelling.following import FollowingClassifier, SharedBasis, with_notes
 from graphuq.labelling.intervals import ClassIntervals
@@ -77,6 +78,7 @@ class Snapshot:
 
     @functools.cached_property
     def _by_certainty(self) -> list[int]:
+        assert self.probabilities is not None
         return list(map(int, rank_by_uncertainty(self.probabilities)))
 
 
@@ -104,14 +106,18 @@ class Model:
     ) -> None:
         if classifier is None:
             classifier = default_classifier()
-        refuse_order(classifier.ordered, "beside the labelling page, whose classes have no order")
+        self.classes = PageClasses(classifier.ordered)
+        takes_order = not self.classes.order or model_of(classifier.model).takes_order
+        remedy = "leave it out, or use 'auto'"
+        require(takes_order, "model", f"{classifier.model!r} beside ordered classes", remedy)
         self._X = X
         self._rule = rule_of(rule)
         self._settings = GraphClassifier(
             **{**classifier.get_params(deep=False), "missing_label": None}
         )
         self.shared = SharedBasis()
-        self._follower, self._n_labels = FollowingClassifier(self._settings, self.shared), 0
+        self._follower = FollowingClassifier(self._settings, self.shared, self.classes)
+        self._n_labels = 0
         self._graph_notes: tuple[str, ...] = ()
         self.n_items = 0
 

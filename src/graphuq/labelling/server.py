@@ -42,6 +42,7 @@ def label(
     columns: "pd.DataFrame | None" = None,
     embed: str | None = None,
     classes: Sequence[str] = (),
+    ordered: bool | Sequence[str] = False,
     ids: Sequence[str] | None = None,
     labels: str | Path = "labels.jsonl",
     classifier: GraphClassifier | None = None,
@@ -80,6 +81,9 @@ def label(
         computed once, and kept in the folder of ``labels``.
     classes : sequence of str, optional
         Classes that the page offers from the start; new ones can be added there.
+    ordered : bool or sequence of str, default False
+        Grades: all classes, from the lowest to the highest. True: classes are numbers. See
+        `GraphClassifier`; beside ``classifier`` give it there.
     ids : sequence of str, optional
         Names of the items; by default row numbers, or names of files.
     labels : path, default "labels.jsonl"
@@ -147,11 +151,13 @@ def label(
         encoder = encoder_named(embed)
         with reporting(progress) as report:
             X = stored_features(shown, encoder, Path(labels), report)
-    X, classifier = features_and_classifier(X, shown, classifier)
+    X, classifier = features_and_classifier(X, shown, classifier, ordered)
     check_options(classifier)
+    model = Model(X, classifier, rule)
+    model.classes.check({*names, *given.values()}, "classes")
     store = LabelStore(labels, shown)
-    session = Session(shown, Model(X, classifier, rule), store, given, names, overlap)
     try:
+        session = Session(shown, model, store, given, names, overlap)
         page = LabellingPage(session, user, port, title, goal, guidelines, hosting)
     except BaseException:
         store.close()

@@ -6,8 +6,6 @@ import threading
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
-import numpy as np
-
 from graphuq.errors import GraphuqError, require
 from graphuq.labelling.cards import card_of, map_of, remarks_of, state_of, thumb_of, without_help
 from graphuq.labelling.forecast import Answer
@@ -65,6 +63,7 @@ class Session:
         self._failure: str | None = None
         self._stage = ""  # of the preparation, in words
         self._labels = self._current_labels()
+        model.classes.check({*classes, *self._labels.values()}, "classes")
         self._thread = threading.Thread(target=self._run, name="graphuq-posterior", daemon=True)
 
     def start(self) -> "Session":
@@ -153,6 +152,7 @@ class Session:
         """
         user, label = check_name(user, "user"), check_name(label, "label")
         self.check_rows(rows)
+        self._model.classes.check([label])
         kind, batch = self.unaided.kind_of(user, rows, kind)
         self.write(
             user,
@@ -251,16 +251,17 @@ class Session:
             snapshot, labels, disputed = self._snapshot, self._labels, self.store.disagreements()
             offered = [*self._offered_classes, *sorted(set(self.given.values()))]
             later = [name for name in self.store.classes() if name in set(labels.values())]
-            names = dict.fromkeys([*offered, *later, *snapshot.classes])
+            names = self._model.classes.in_order([*offered, *later, *snapshot.classes])
             return {
                 "revision": self._revision,
                 "ready": self._ready,
                 "busy": self._is_behind(),
                 "failure": self._failure,
                 "stage": self._stage,
+                "order": self._model.classes.order,
                 "restored": self.store.n_restored,
                 "people": self.store.standing.people,
-                **state_of(self.items, snapshot, labels, list(names), disputed),
+                **state_of(self.items, snapshot, labels, names, disputed),
             }
 
     def map(self) -> dict[str, Any]:

@@ -4,6 +4,7 @@ import dataclasses
 from abc import ABC, abstractmethod
 from typing import Any
 
+from graphuq.inference.model_average import likeliest_component
 from graphuq.models.labels import Labels
 from graphuq.posterior.posterior import Posterior
 from graphuq.spectrum import Basis, Laplacian, SpectralBasis
@@ -78,6 +79,10 @@ class Model(ABC):
     def uses_blocks(self) -> bool:
         """Whether blocks of the basis beside its eigenpairs are part of the model."""
         return False
+
+    def likeliest_number(self, posterior: Posterior) -> int:
+        """Return the number of the component of a mixture that the labels leave most probable."""
+        return likeliest_component(posterior)
 
     def used(self, posterior: Posterior) -> "Model":
         """Return the model with everything that the labels chose as numbers."""

@@ -5,12 +5,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from graphuq.errors import IncompatibleParts, require
-from graphuq.inference.model_average import likeliest_component
 from graphuq.models.average import Average
 from graphuq.models.base import Model, eigenpairs_of
 from graphuq.models.evidence import Fixed
 from graphuq.models.labels import Labels
 from graphuq.models.mixture import Mixture
+from graphuq.models.ordered import OrderedAverage
 from graphuq.posterior.posterior import Posterior
 from graphuq.priors import Prior
 from graphuq.spectrum import Laplacian, SpectralBasis
@@ -48,7 +48,16 @@ class Likeliest(Model):
     @property
     def replaces_average(self) -> bool:
         """Whether the average whose component it is is the default one."""
-        return self == Likeliest()
+        return self in (Likeliest(), Likeliest(OrderedAverage()))
+
+    @property
+    def takes_order(self) -> bool:
+        """Whether the order of classes is part of the average."""
+        return self.of.takes_order
+
+    def check(self, labels: Labels) -> None:
+        """Raise `IncompatibleParts` for labels of which there is no average."""
+        self.of.check(labels)
 
     @property
     def uses_blocks(self) -> bool:
@@ -71,12 +80,14 @@ class Likeliest(Model):
             raise IncompatibleParts(
                 f"{self} needs a model with a mixture; use {self.of} itself, or Average()"
             )
-        terms = mixture.components[likeliest_component(average)]
+        number = self.of.likeliest_number(average)
+        terms = mixture.components[number]
         scale = terms[0].scale
         relative = tuple(dataclasses.replace(term, scale=term.scale / scale) for term in terms)
-        changed: Any = {"noise_std": likelihood.latent_noise_std / scale}
+        scaled: Any = likelihood.of_component(number).rescaled(1 / scale)
         prior: Prior = Mixture((relative,))
-        chosen, own = dict(changed), basis
+        chosen: dict[str, Any] = {"noise_std": scaled.noise_std}
+        own: Any = basis
         if len(terms) == 1 and terms[0].block == EIGENPAIRS:
             prior, own = terms[0].prior, eigenpairs_of(basis)
             names = (one.name for one in dataclasses.fields(prior))
@@ -86,7 +97,7 @@ class Likeliest(Model):
             average,
             spectrum=own,
             prior=prior,
-            likelihood=dataclasses.replace(likelihood, **changed),
+            likelihood=scaled,
             chosen_by_evidence=chosen,
             label_design=average.label_design if likelihood.is_multiclass else "random",
             sharpness=1.0,  # that is for averages

@@ -11,7 +11,7 @@ from graphuq.distributions import Categorical
 from graphuq.errors import IncompatibleParts, InvalidInput
 from graphuq.evidence.thresholds import learn_thresholds, thresholds_of_shares
 from graphuq.inference import ExpectationPropagation
-from graphuq.inference.model_average import likely_places, stratified
+from graphuq.inference.model_average import likeliest_of_block, likely_places, stratified
 from graphuq.likelihoods import Ordered
 from graphuq.models.average import ENOUGH_EACH, Average
 from graphuq.models.base import eigenpairs_of
@@ -107,6 +107,14 @@ class OrderedAverage(Average):
         components = tuple(mixture.components[m] for m in kept.tolist())
         prior = Mixture(components, Categorical(odds))
         return replace(made, prior=prior, likelihood=Ordered(thresholds, noise[kept]))
+
+    def likeliest_number(self, posterior: Posterior) -> int:
+        """Return the number of the component that the labels leave most probable."""
+        mixture: Any = posterior.prior
+        numbers = np.arange(mixture.n_components)
+        evidence = _evidence(posterior, np.arange(len(posterior.labels)), numbers)
+        weights = softmax(mixture.log_probabilities + evidence)
+        return likeliest_of_block(posterior, numbers, weights)
 
 
 def of_unit_variance(mixture: Mixture) -> tuple[Mixture, Float[np.ndarray, " M"]]:

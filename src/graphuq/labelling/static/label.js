@@ -120,6 +120,7 @@ function showClasses() {
   byId("accept").title = likeliest ?? "";
   byId("accept").querySelector("b").textContent = likeliest ?? "";
   for (const id of ["skip", "new-class", "alike"]) byId(id).disabled = current === null;
+  byId("new-class").hidden = state.order === "list"; // all grades are there
 }
 
 /** Scroll the classes, and not the page, so that one of them is seen. */
@@ -306,7 +307,7 @@ function undo() {
 }
 
 function newClass() {
-  if (current === null) return;
+  if (current === null || state.order === "list") return;
   byId("class-name").value = "";
   byId("class-dialog").showModal();
 }
