@@ -390,13 +390,15 @@ def test_ctrl_c_ends_the_page_and_writes_the_tables(csv, tmp_path):
         (["--images", ".", "--encode"], "--encode: given beside --images without a table"),
         (["{csv}", "--encode", "--features", "{short}"], "--encode: given beside --features"),
         (["{csv}", "--text-column", "body", "--export", "coco"], "use one of csv, parquet, jsonl"),
+        (["{pixels}", "--export", "prodigy"], "'prodigy' for pictures without files"),
         (["{csv}", "--kind", "body=text"], "--kind: given without --encode"),
         (["{csv}", "--image-column", "name", "--encode", "--pca", "2"], "of a known type"),
     ],
 )
 def test_errors(arguments, message, csv, tmp_path, capsys, opened):
     pd.DataFrame({"file": ["a.png", "b.png"], "x": [1, 2]}).to_csv(tmp_path / "list.csv")
-    files = {name: tmp_path / f"{name}.npy" for name in ("short", "broken")}
+    files = {name: tmp_path / f"{name}.npy" for name in ("short", "broken", "pixels")}
+    np.save(files["pixels"], np.zeros((4, 2, 2)))
     np.save(files["short"], np.zeros((2, 2)))
     files["broken"].write_bytes(b"broken")
     files["pictures"] = tmp_path / "list.csv"

@@ -285,7 +285,7 @@ widget.render({ model, el: document.getElementById("cell") });
 @pytest.fixture
 def notebook(page):
     """Address of a page with the widget, whose kernel answers at another address."""
-    text = json.dumps(page_text("Digits", "ada")).replace("</", "<\\/")
+    text = json.dumps(page_text("Digits", "ada", page.session.items)).replace("</", "<\\/")
 
     class Kernel(http.server.BaseHTTPRequestHandler):
         def _send(self, content, kind, **headers):

@@ -2,6 +2,7 @@
 
 import csv
 import json
+import re
 import shutil
 
 import numpy as np
@@ -14,7 +15,8 @@ from graphuq.cli.items import Columns, read_source
 from graphuq.errors import GraphuqWarning, InvalidInput, StorageError
 from graphuq.labelling.campaign import log_table
 from graphuq.labelling.items import PictureArrays, PictureFiles, TextItems, items_of
-from graphuq.labelling.layouts import LAYOUTS, Labelled, layout_of, write_labelled
+from graphuq.labelling.layouts import LAYOUTS, Labelled, layout_of, layouts_of, write_labelled
+from graphuq.labelling.notebook import page_text
 
 TEXTS = ['=1+1, and a "quote"', "zwei\nZeilen ü", "", "three", "four"]
 LABELS = {0: "spam & co", 1: "mail", 3: "mail"}
@@ -183,6 +185,25 @@ def test_files_of_pictures_are_named(tmp_path):
     assert [task["data"]["image"] for task in tasks] == ["a.png", "b.png"]
     write_labelled(Labelled(items, {1: "cat"}), "prodigy", tmp_path / "x.jsonl")
     assert json.loads((tmp_path / "x.jsonl").read_text())["image"] == "b.png"
+
+
+def test_the_page_links_to_layouts_that_hold_the_items(tmp_path):
+    """Label Studio and Prodigy cannot show pixels without a file, and CSV has names alone."""
+    pixels = np.random.default_rng(0).random((12, 4, 4))
+    with gq.label(pixels.reshape(12, -1), pixels, labels=tmp_path / "a", open_browser=False) as a:
+        assert [one.title for one in layouts_of(a.session.items)] == [
+            "CSV", "Parquet", "JSON lines", "Hugging Face",
+        ]  # fmt: skip
+        text = page_text("t", "ada", a.session.items)
+        assert re.findall(r'href="/export/([a-z-]+)"', text) == ["csv", "parquet", "jsonl",
+                                                                 "huggingface"]  # fmt: skip
+        with pytest.raises(InvalidInput, match="layout: 'prodigy' for pictures without files"):
+            a.export("prodigy", tmp_path / "prodigy.jsonl")
+        assert not (tmp_path / "prodigy.jsonl").exists()
+        for one in layouts_of(a.session.items):
+            a.export(one.name, tmp_path / one.file)
+            assert (tmp_path / one.file).stat().st_size > 0
+    assert len(layouts_of(items_of([f"text {k}" for k in range(3)]))) == 6
 
 
 def test_a_campaign_goes_on_on_another_machine(tmp_path):

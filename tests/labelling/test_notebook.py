@@ -5,10 +5,12 @@ import re
 import sys
 import threading
 
+import numpy as np
 import pytest
 
 import graphuq as gq
 from graphuq.errors import InvalidInput, MissingPackage
+from graphuq.labelling.items import PictureArrays
 from graphuq.labelling.notebook import forward, page_text
 
 pytest.importorskip("uvicorn", reason="pip install graphuq[label], to test the page")
@@ -22,7 +24,8 @@ def page(tmp_path):
 
 
 def test_the_text_stands_alone_and_escapes_names():
-    text = page_text("<b>title</b>", '"><script>alert(1)</script>')
+    items = PictureArrays(np.zeros((3, 2, 2)))
+    text = page_text("<b>title</b>", '"><script>alert(1)</script>', items)
     assert "<b>title" not in text
     assert "alert(1)</script>" not in text
     assert "&lt;b&gt;title" in text

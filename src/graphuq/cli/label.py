@@ -238,7 +238,7 @@ def label(
     from graphuq.cli.encoding import encoder_from
     from graphuq.cli.items import Columns, read_source
     from graphuq.cli.unread import require_unread
-    from graphuq.labelling.layouts import layout_named
+    from graphuq.labelling.layouts import layout_named, require_holds
 
     files = {"FILE": file, "--features": features, "--labels": labels,
              "--users": users, "--guidelines": guidelines}  # fmt: skip
@@ -249,6 +249,8 @@ def label(
     columns = Columns(text_column, image_column, label_column, id_column, drop or (), images,
                       features, encoder, read_options(read))  # fmt: skip
     source = read_source(file, columns, labels, label_options(read_labels, labels))
+    for layout in layouts:
+        require_holds(layout, source.items)
     if embed is not None:
         require(features is None, "--embed", "given beside --features", "give one of the two")
         require(encoder is None, "--embed", "given beside --encode", "give one of the two")

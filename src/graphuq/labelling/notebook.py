@@ -8,6 +8,8 @@ from typing import Any
 from graphuq.errors import require
 from graphuq.labelling.address import COOKIE, path_of
 from graphuq.labelling.hosting import ADDRESS
+from graphuq.labelling.items import Items
+from graphuq.labelling.layouts import layouts_of
 from graphuq.utils.extras import require_extra
 from graphuq.utils.html import bundled
 
@@ -16,8 +18,8 @@ TIMEOUT_S = 60.0
 METHODS = ("GET", "POST")
 
 
-def page_text(title: str, user: str) -> str:
-    """Return the page as one text, with its style and scripts."""
+def page_text(title: str, user: str, items: Items) -> str:
+    """Return the page of some items as one text, with its style and scripts."""
     from jinja2 import Environment, PackageLoader
 
     pages = Environment(loader=PackageLoader("graphuq.labelling", "static"), autoescape=True)
@@ -25,6 +27,7 @@ def page_text(title: str, user: str) -> str:
         title=title,
         user=user,
         base="",
+        layouts=layouts_of(items),
         style=_static("label.css"),
         scripts=[bundled("notebook.js", FOLDERS), bundled("label.js", FOLDERS)],
     )

@@ -24,7 +24,7 @@ from graphuq.labelling.finding import MAX_FOUND, Finder
 from graphuq.labelling.forecast import Forecasts
 from graphuq.labelling.guidelines import guidelines_of
 from graphuq.labelling.json_requests import json_answer
-from graphuq.labelling.layouts import labelled_by, layout_named
+from graphuq.labelling.layouts import labelled_by, layout_named, layouts_of, require_holds
 from graphuq.labelling.logins import name_of
 from graphuq.labelling.people import Accuracies, readings_table
 from graphuq.labelling.session import Session
@@ -66,6 +66,7 @@ class Questions:
             title=self._options.title, user=user, base=self._base, is_hosted=self._is_hosted,
             has_guidelines=self._options.guidelines is not None,
             is_picture=self._session.items.map_places is not None,
+            layouts=layouts_of(self._session.items),
         ))  # fmt: skip
 
     async def state(self, request: Request) -> Response:
@@ -155,6 +156,7 @@ class Questions:
     def export(self, request: Request) -> Response:
         """Return items and labels in the layout of another tool."""
         layout = layout_named(request.path_params["layout"])
+        require_holds(layout, self._session.items)
         with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
             warnings.simplefilter("ignore", GraphuqWarning)
             path = Path(folder) / layout.file

@@ -281,7 +281,8 @@ class LabellingPage(LocalServer):
             If anywidget is not installed.
         """
         require(self._hosting is None, "hosting", "given beside a widget", "leave it out")
-        return widget(page_text(self._title, self.user), height, self.port, self.token)
+        text = page_text(self._title, self.user, self.session.items)
+        return widget(text, height, self.port, self.token)
 
     def __repr__(self) -> str:
         return f"LabellingPage({self.address}, {len(self.session.items)} items)"

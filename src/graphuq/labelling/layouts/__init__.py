@@ -2,7 +2,8 @@
 
 from pathlib import Path
 
-from graphuq.errors import InvalidInput
+from graphuq.errors import InvalidInput, require
+from graphuq.labelling.items import Items
 from graphuq.labelling.layouts.base import Imported, Labelled, Layout, ReadLayout, labelled_by
 from graphuq.labelling.layouts.hugging_face import HuggingFace
 from graphuq.labelling.layouts.label_studio import LabelStudio
@@ -53,8 +54,26 @@ def write_labelled(labelled: Labelled, name: str, path: str | Path) -> None:
         If the file cannot be written.
     """
     layout = layout_named(name)
+    require_holds(layout, labelled.items)
     with atomic_write(Path(path)) as temporary:
         layout.write(labelled, temporary)
+
+
+def require_holds(layout: Layout, items: Items) -> None:
+    """Require that items can be written in a layout.
+
+    Raises
+    ------
+    InvalidInput
+        If they are pictures without files, and it holds no pixels.
+    """
+    remedy = "use huggingface, which holds pixels, or give files"
+    require(layout.holds(items), "layout", f"{layout.name!r} for pictures without files", remedy)
+
+
+def layouts_of(items: Items) -> list[Layout]:
+    """Return the layouts in which some items can be written."""
+    return [layout for layout in LAYOUTS.values() if layout.holds(items)]
 
 
 __all__ = [
@@ -66,5 +85,7 @@ __all__ = [
     "labelled_by",
     "layout_named",
     "layout_of",
+    "layouts_of",
+    "require_holds",
     "write_labelled",
 ]

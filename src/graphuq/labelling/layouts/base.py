@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from graphuq.errors import require
 from graphuq.labelling.items import Items, PictureFiles, TableItems, TextItems
 from graphuq.utils.extras import require_extra
 
@@ -107,12 +106,22 @@ class Layout(ABC):
     ----------
     name : str
         As users type it.
+    title : str
+        As the page names it.
     file : str
         Name of the file that is written.
+    has_pixels : bool, default True
+        Whether it can be written for pictures that are no files: it holds pixels, or names alone.
     """
 
     name: ClassVar[str]
+    title: ClassVar[str]
     file: ClassVar[str]
+    has_pixels: ClassVar[bool] = True
+
+    def holds(self, items: Items) -> bool:
+        """Return whether it can be written for some items."""
+        return self.has_pixels or not items.has_pictures or isinstance(items, PictureFiles)
 
     @abstractmethod
     def write(self, labelled: Labelled, path: Path) -> None:
@@ -159,13 +168,6 @@ def table_of(items: Items) -> "pd.DataFrame":
                 free, number = f"{name} {number}", number + 1
             columns[free] = values
     return pd.DataFrame(columns, index=range(len(items)))
-
-
-def require_content(items: Items, layout: str) -> None:
-    """Require that items can be written without their pixels."""
-    fits = not items.has_pictures or isinstance(items, PictureFiles)
-    require(fits, "layout", f"{layout!r} for pictures that are not files",
-            "use huggingface, which holds pixels, or give files")  # fmt: skip
 
 
 def _text(value: Any) -> str:

@@ -34,6 +34,7 @@ class HuggingFace(ReadLayout):
     """What ``datasets.load_dataset`` and ``load_from_disk`` read; written as one Parquet file."""
 
     name: ClassVar[str] = "huggingface"
+    title: ClassVar[str] = "Hugging Face"
     file: ClassVar[str] = "huggingface.parquet"
 
     def fits(self, path: Path) -> bool:

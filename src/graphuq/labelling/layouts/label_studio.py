@@ -17,7 +17,6 @@ from graphuq.labelling.layouts.base import (
     Imported,
     Labelled,
     ReadLayout,
-    require_content,
     table_of,
 )
 from graphuq.results.formats.json_lines import plain
@@ -30,6 +29,8 @@ class LabelStudio(ReadLayout):
     """A file that Label Studio imports, and its export as JSON or JSON-MIN."""
 
     name: ClassVar[str] = "label-studio"
+    title: ClassVar[str] = "Label Studio"
+    has_pixels: ClassVar[bool] = False
     file: ClassVar[str] = "label-studio.json"
 
     def fits(self, path: Path) -> bool:
@@ -66,7 +67,6 @@ class LabelStudio(ReadLayout):
         items, result, table = labelled.items, labelled.result, table_of(labelled.items)
         if FILE in table:
             table = table.rename(columns={FILE: PICTURE})
-        require_content(items, self.name)
         field = TEXT if isinstance(items, TextItems) else PICTURE
         if field not in table:
             field = str(table.columns[0])

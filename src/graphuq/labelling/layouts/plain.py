@@ -13,6 +13,7 @@ class Plain(Layout):
     """A CSV file, which ``graphuq label`` reads with ``--id-column id --label-column label``."""
 
     name: ClassVar[str] = "csv"
+    title: ClassVar[str] = "CSV"
     file: ClassVar[str] = "labelled.csv"
 
     def write(self, labelled: Labelled, path: Path) -> None:
@@ -27,6 +28,7 @@ class PlainParquet(Plain):
     """A Parquet file."""
 
     name: ClassVar[str] = "parquet"
+    title: ClassVar[str] = "Parquet"
     file: ClassVar[str] = "labelled.parquet"
 
 
@@ -34,4 +36,5 @@ class PlainJsonLines(Plain):
     """A file of JSON lines."""
 
     name: ClassVar[str] = "jsonl"
+    title: ClassVar[str] = "JSON lines"
     file: ClassVar[str] = "labelled.jsonl"

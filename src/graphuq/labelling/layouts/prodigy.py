@@ -12,7 +12,6 @@ from graphuq.labelling.layouts.base import (
     Imported,
     Labelled,
     ReadLayout,
-    require_content,
     table_of,
 )
 from graphuq.labelling.layouts.label_studio import text_column
@@ -27,6 +26,8 @@ class Prodigy(ReadLayout):
     """A file for ``prodigy db-in``, and one of ``prodigy db-out``."""
 
     name: ClassVar[str] = "prodigy"
+    title: ClassVar[str] = "Prodigy"
+    has_pixels: ClassVar[bool] = False
     file: ClassVar[str] = "prodigy.jsonl"
 
     def fits(self, path: Path) -> bool:
@@ -59,7 +60,6 @@ class Prodigy(ReadLayout):
 
     def write(self, labelled: Labelled, path: Path) -> None:
         """Write an example for each label of a person, as the choice interface has it."""
-        require_content(labelled.items, self.name)
         write_objects(self._examples(labelled), path)
 
     @staticmethod
