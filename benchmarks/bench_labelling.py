@@ -7,6 +7,7 @@ How to run (GRAPHUQ_DATA names the folder of the data sets):
 
     OMP_NUM_THREADS=1 python benchmarks/bench_labelling.py [--draws 3]
     OMP_NUM_THREADS=1 python benchmarks/bench_labelling.py --browser [--labels 60]
+    OMP_NUM_THREADS=1 python benchmarks/bench_labelling.py --first [--draws 8]
 
 Digits, newsgroups of six groups (words) and segment (a table of 18 columns): 600 rows drawn at
 random. A script takes eight items from the queue, as the page does in advance, gives their true
@@ -18,6 +19,11 @@ models, which is the page's answer, and by the quick model that shows probabilit
 In the browser, Chromium without a window labels the same sets by keys alone: the space bar where
 the suggested class is right, else the key of the class. Times are from a key to the frame that
 shows the next item.
+
+With ``--first``, ten items are labelled before there is any model: those that the page begins with,
+which cover the graph; those that cover the features, each the one that brings the rows closest to a
+labelled one (facility location by cosines, or by exp(−squared distance / median)); and random ones.
+The accuracy is that of the quick model.
 
 Prints: a table for each set and number of labels; or keys a label, the share of labels by the space
 bar, and milliseconds.
@@ -32,6 +38,8 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from scipy import sparse
+from sklearn.metrics import pairwise_distances
 
 import graphuq as gq
 from bench_errors_left import fit, problem
@@ -87,6 +95,38 @@ def campaign(way, name, draw):
     return found
 
 
+def covering(features, n):
+    """Return rows so that, one after the other, all rows come closest to one of them."""
+    if sparse.issparse(features):
+        rows = features.toarray()
+        rows /= np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-12)
+        likeness = rows @ rows.T
+    else:
+        squares = pairwise_distances(features, metric="sqeuclidean")
+        likeness = np.exp(-squares / np.median(squares))
+    best, picks = np.zeros(len(likeness)), []
+    for _ in range(n):
+        gain = np.maximum(likeness - best[:, None], 0).sum(axis=0)
+        gain[picks] = -1
+        picks.append(int(gain.argmax()))
+        best = np.maximum(best, likeness[:, picks[-1]])
+    return picks
+
+
+def first_items(name, draw):
+    """Return the accuracy after ten items that were chosen without a label, for each way."""
+    features, truth, metric = problem(name, draw)
+    model = Model(features, default_classifier().set_params(metric=metric))
+    model.prepare()
+    rng, found = np.random.default_rng(draw), []
+    random = rng.permutation(len(truth))[:10].tolist()
+    for rows in (model.similarity.central_rows(10).tolist(), covering(features, 10), random):
+        snapshot = model.renew({row: str(truth[row]) for row in rows}, 1)
+        guess = np.array(snapshot.classes).astype(int)[snapshot.probabilities.argmax(axis=1)]
+        found.append(np.delete(guess == truth, rows).mean())
+    return found
+
+
 def items_of(name, features):
     """Return what a person sees of a set, for the browser."""
     if name == "digits":
@@ -137,10 +177,17 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--draws", type=int, default=3)
     parser.add_argument("--browser", action="store_true")
+    parser.add_argument("--first", action="store_true")
     parser.add_argument("--labels", type=int, default=60, help="of each set, in the browser")
     options = parser.parse_args()
     warnings.simplefilter("ignore")
     for name in SETS:
+        if options.first:
+            found = np.array([first_items(name, draw) for draw in range(options.draws)])
+            errors = found.std(axis=0, ddof=1) / np.sqrt(len(found))
+            cells = [f"{a:.3f} ± {e:.3f}" for a, e in zip(found.mean(axis=0), errors, strict=True)]
+            print(f"| {name} | " + " | ".join(cells) + " |", flush=True)
+            continue
         if options.browser:
             n_keys, n_accepted, times = by_keys(name, options.labels)
             ms = np.percentile(times, (50, 95, 100))

@@ -550,10 +550,11 @@ def test_a_request_that_never_ends_is_ended(page, monkeypatch, begin):
 def test_a_client_that_does_not_read_is_ended(page, monkeypatch):
     monkeypatch.setattr(connections, "RESPONSE_S", 0.5)
     path = path_of(page.token)
-    head = (f"GET {path}/predictions.csv HTTP/1.1\r\nHost: 127.0.0.1:{page.port}\r\n"
+    head = (f"GET {path}/static/label.js HTTP/1.1\r\nHost: 127.0.0.1:{page.port}\r\n"
             f"Cookie: graphuq={page.token}\r\n\r\n").encode()  # fmt: skip
     with connect(page) as connection:
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        connection.settimeout(120)  # of a busy machine
         with pytest.raises(ConnectionError):
             connection.sendall(head * 100_000)
 

@@ -12,6 +12,7 @@ import graphuq as gq
 from graphuq.errors import DisconnectedGraphWarning, InvalidInput
 from graphuq.labelling import model as model_module
 from graphuq.labelling import session as module
+from graphuq.labelling import similarity as similarity_module
 from graphuq.labelling import turns
 from graphuq.labelling.finding import Finder
 from graphuq.labelling.items import items_of
@@ -31,7 +32,7 @@ def test_first_items_are_central_and_different(moons):
     again = similarity.central_rows(5, labelled=rows[:1])
     assert again.tolist() == rows[1:].tolist()  # a labelled item counts as one that was picked
     assert rows[2] not in similarity.central_rows(60, without=rows[2:3])
-    closest = similarity.closest(int(rows[0]), np.arange(60), 10)
+    closest = similarity.closest(int(rows[0]), np.arange(60), 5)
     assert (moons.classes[closest] == moons.classes[rows[0]]).all()
 
 
@@ -105,25 +106,22 @@ def test_a_graph_of_more_parts_than_eigenpairs_has_first_items():
     assert len({row // 8 for row in rows.tolist()}) >= 38  # random rows would be of 32 parts
 
 
-def test_reduction_of_variance_is_that_of_the_formula(moons):
-    """The first pick has the largest ``Σ_i C_ij² / (C_jj + γ²)``, and so has the second."""
+def test_first_items_explain_most_variance_by_the_formula(moons, monkeypatch):
+    """Each pick adds most to ``Σ_i max_j C_ij²``, by all pairs; of many items, among a sample."""
     similarity = Similarity.of_graph(gq.graphs.knn_graph(moons.features))
     covariance = similarity._rows @ similarity._rows.T
-    picks = []
-    for _ in range(3):
-        variance = np.diag(covariance) + module_noise()
-        gain = (covariance**2).sum(axis=1) / variance
-        gain[picks] = -1
-        picks.append(int(gain.argmax()))
-        column = covariance[:, picks[-1]]
-        covariance = covariance - np.outer(column, column) / variance[picks[-1]]
-    assert similarity.central_rows(3).tolist() == picks
-
-
-def module_noise():
-    from graphuq.labelling.similarity import NOISE_VARIANCE
-
-    return NOISE_VARIANCE
+    explained = covariance**2 / np.outer(np.diag(covariance), np.diag(covariance))
+    picks = [7]  # labelled
+    for _ in range(4):
+        total = [explained[:, [*picks, row]].max(axis=1).sum() for row in range(60)]
+        picks.append(int(np.where(np.isin(np.arange(60), picks), -1, total).argmax()))
+    assert similarity.central_rows(4, labelled=[7]).tolist() == picks[1:]
+    monkeypatch.setattr(similarity_module, "N_COVERED", 20)
+    some = similarity.central_rows(60, labelled=[7], without=[8])
+    assert len(set(some.tolist())) == 20
+    assert not {7, 8} & set(some.tolist())
+    total = [explained[np.ix_(some, [7, row])].max(axis=1).sum() for row in some]
+    assert some[0] == some[int(np.argmax(total))]
 
 
 def test_from_no_label_to_a_posterior(open_session, moons):

@@ -51,9 +51,8 @@ class Session:
         self.items, self.store = items, store
         self.unaided = UnaidedRows(store, len(items), overlap)
         self.given, self._model = dict(given or {}), model
-        self._offered_classes = tuple(classes)
         self._changed = threading.Condition()
-        self._turns = Turns()
+        self._turns, self._offered_classes = Turns(), tuple(classes)
         self.answer = Answer()  # that was shown last
         self._recent = RecentSnapshots()
         self._snapshot = Snapshot()
@@ -179,6 +178,7 @@ class Session:
 
     def skip(self, user: str, rows: Sequence[int]) -> None:
         """Show some items to this user again only after all others, also in later runs."""
+        self.check_rows(rows)
         self.write(user, dict.fromkeys(map(int, rows)), kind=SKIP)
         with self._changed:
             self._turns.skip(user.strip(), rows)

@@ -12,7 +12,7 @@ from graphuq.priors import Matern
 from graphuq.spectrum import Spectrum, laplacian_spectrum
 
 MAX_EIGENPAIRS = 60  # similarity needs the coarse structure of the graph only
-NOISE_VARIANCE = 0.1  # of a label, where fields have variance 1
+N_COVERED = 2_000  # items that are covered, a random sample of more
 PRIOR = Matern(tau=0.25, alpha=4.0)  # as the classifier's before evidence chooses
 
 
@@ -53,8 +53,10 @@ class Similarity:
     def central_rows(self, n: int, labelled: Any = (), without: Any = ()) -> Int[np.ndarray, " n"]:
         """Return items that tell most about all others, one after the other.
 
-        Each one is the item whose label reduces the total variance of the field most, given the
-        items before it; no classes are needed (Ji & Han 2012, for a Gaussian field with noise).
+        Each one is the item that adds most to ``Σ_i max_j C_ij²`` over labelled items j, where C is
+        the correlation of the field: the share of the variance at i that the closest label explains
+        (greedy facility location: Nemhauser, Wolsey & Fisher 1978). No classes are needed. Of many
+        items, a random sample is covered, and they come from it.
 
         Parameters
         ----------
@@ -65,21 +67,24 @@ class Similarity:
         without : sequence of int, optional
             Other items that are not returned.
         """
-        v = self._rows.copy()
-        inner = v.T @ v
-        free = np.ones(len(v), dtype=bool)
+        known = np.asarray(list(labelled), dtype=np.int64)
+        free = np.ones(len(self._rows), dtype=bool)
+        free[known] = False
         free[np.asarray(without, dtype=np.int64)] = False
-        for row in map(int, labelled):
-            v, inner = _given(v, inner, row)
-            free[row] = False
-        picks: list[int] = []
-        while len(picks) < n and free.any():
-            variance = (v**2).sum(axis=1)
-            gain = ((v @ inner) * v).sum(axis=1) / (variance + NOISE_VARIANCE)
-            row = int(np.where(free, gain, -np.inf).argmax())
-            picks.append(row)
-            free[row] = False
-            v, inner = _given(v, inner, row)
+        rows = np.flatnonzero(free)
+        if len(rows) > N_COVERED:
+            rows = np.sort(np.random.default_rng(0).choice(rows, N_COVERED, replace=False))
+        among = rows if len(self._rows) > N_COVERED else np.arange(len(self._rows))
+        v = self._rows / np.where(self._std > 0, self._std, 1.0)[:, None]
+        explained = (v[among] @ v[rows].T) ** 2
+        best = ((v[among] @ v[known].T) ** 2).max(axis=1, initial=0.0)
+        left, picks = np.ones(len(rows), dtype=bool), list[int]()
+        while len(picks) < n and left.any():
+            gain = np.maximum(explained - best[:, None], 0.0).sum(axis=0)
+            place = int(np.where(left, gain, -1.0).argmax())
+            picks.append(int(rows[place]))
+            left[place] = False
+            best = np.maximum(best, explained[:, place])
         return np.array(picks, dtype=np.int64)
 
     def to(self, row: int, others: Any) -> Float[np.ndarray, " M"]:
@@ -119,17 +124,3 @@ def _first_pairs(spectrum: Spectrum, n: int) -> Spectrum:
         residuals=spectrum.residuals[:n],
         tail_eigenvalue=None,
     )
-
-
-def _given(
-    v: Float[np.ndarray, "N L"], inner: Float[np.ndarray, "L L"], row: int
-) -> tuple[Float[np.ndarray, "N L"], Float[np.ndarray, "L L"]]:
-    """Return V with ``C = V Vᵀ``, and ``Vᵀ V``, given a noisy value at one item."""
-    own = v[row]
-    variance = float(own @ own)
-    if variance == 0:
-        return v, inner
-    shrink = (1 - np.sqrt(NOISE_VARIANCE / (variance + NOISE_VARIANCE))) / variance
-    v = v - shrink * np.outer(v @ own, own)
-    inner = inner - shrink * np.outer(own, own @ inner)
-    return v, inner - shrink * np.outer(inner @ own, own)
