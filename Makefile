@@ -27,8 +27,7 @@ demo: .venv/ready-for-demo
 
 # A test that hangs is ended after five minutes, with the lines at which its threads are.
 test: .venv/ready
-	$(BIN)/pytest -n 2 --dist worksteal -o faulthandler_timeout=300 \
-		-o faulthandler_exit_on_timeout=true
+	$(BIN)/pytest -n 2 --dist worksteal
 
 coverage: .venv/ready
 	$(BIN)/pytest --cov --cov-report=term:skip-covered -n 2 --dist worksteal
