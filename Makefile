@@ -25,7 +25,7 @@ INSTALL = $(BIN)/pip install --quiet --disable-pip-version-check --no-compile --
 demo: .venv/ready-for-demo
 	$(BIN)/graphuq demo --output out/demo
 
-# A test that hangs is ended after five minutes, with the lines at which its threads are.
+# A test that hangs is ended after four minutes, with the lines at which its threads are.
 test: .venv/ready
 	$(BIN)/pytest -n 2 --dist worksteal
 
