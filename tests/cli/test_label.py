@@ -357,6 +357,7 @@ def test_ctrl_c_ends_the_page_and_writes_the_tables(csv, tmp_path):
     assert len(pd.read_csv(tmp_path / "predictions.csv")) == 40
 
 
+@pytest.mark.filterwarnings("ignore::graphuq.errors.MissingLabelWarning")
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

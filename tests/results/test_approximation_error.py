@@ -1,10 +1,13 @@
 """What expectation propagation says of its own error holds beside long chains."""
 
+import types
+
 import numpy as np
 import pytest
 
 import graphuq as gq
 from graphuq.inference import ExpectationPropagation
+from graphuq.results import approximation_error as ae
 from graphuq.results.diagnostics import diagnostics_from
 
 MOONS = gq.datasets.two_moons(150)
@@ -82,3 +85,26 @@ def test_the_error_of_an_average_is_that_of_probabilities_to_a_power():
     expected = 1.5 * plain.diagnostics.probability_error
     assert sharp.diagnostics.probability_error == pytest.approx(expected, rel=1e-9)
     assert expected > 0
+
+
+@pytest.mark.parametrize(
+    ("square", "error", "n_labels", "n_draws"),
+    [
+        (0.03**2, 0.001, 12, [25, 100]),  # 0.054 with two errors, after 0.03
+        (0.03**2, 0.0003, 12, [25]),  # 0.039: close
+        (0.06**2, 0.001, 12, [25]),  # not close
+        (0.03**2, 0.001, ae.FEW_LABELS + 1, [25]),  # draws would take too long
+    ],
+)
+def test_more_draws_decide_where_few_leave_it_open(square, error, n_labels, n_draws, monkeypatch):
+    made = []
+
+    def estimated(*given):
+        made.append(given[-1])
+        return square, error / len(made)
+
+    monkeypatch.setattr(ae, "_estimated", estimated)
+    posterior = types.SimpleNamespace(labels=np.zeros(n_labels))
+    found = ae.square_error([posterior], [None], np.ones(1), np.ones(1), None)
+    assert made == n_draws
+    assert found == pytest.approx(square + 2 * error / len(made))

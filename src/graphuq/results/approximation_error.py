@@ -7,7 +7,8 @@ standard error is that of the ratio's influence function ``w (f − E_w f)/E[w] 
 
 An average of several classes has too many dimensions for weights. Its error is the root mean square
 difference from few draws of some of its components, less their Monte-Carlo error, and with two
-standard errors of that estimate added.
+standard errors of that estimate added. More draws are made where few do not tell whether it is
+close.
 """
 
 import dataclasses
@@ -38,6 +39,9 @@ MAX_UNKNOWN = 0.05  # share of components of unknown error, above which the sum 
 N_ERRORS = 2.0  # standard errors that are added to a difference
 N_COMPONENTS = 4  # of an average of several classes, which stand for all
 N_DRAWS, N_CHAINS = 25, 4  # of each of them, by which the error is estimated
+CLOSE = 0.05  # error of a probability up to which an approximation is close
+MORE = 4  # times as many draws, where the estimate is below `CLOSE` and its upper end is not
+FEW_LABELS = 1_000  # up to which they take a second or two
 MAX_SWEPT = 4_000  # labels of one posterior of several classes, up to which it is drawn from
 N_SPLIT = 100  # parts of the weights of an average, which are divided into halves
 
@@ -103,8 +107,9 @@ def error_by_draws(posterior: Posterior, mixture: GaussianMixture, rows: Rows) -
     gaussians, shares = [mixture.components[k] for k in chosen], counts / N_COMPONENTS
     corrected = shares * evidence_ratios(own, gaussians)
     corrected /= corrected.sum()
-    square = square_error(own, gaussians, shares, corrected, rows)
     of_strata = error_of_strata(mixture, rows, posterior.likelihood.link)
+    close = (CLOSE / posterior.sharpness) ** 2 - of_strata**2
+    square = square_error(own, gaussians, shares, corrected, rows, close)
     return float(np.sqrt(square + of_strata**2))
 
 
@@ -114,13 +119,32 @@ def square_error(
     shares: Float[np.ndarray, " m"],
     corrected: Float[np.ndarray, " m"],
     rows: Rows,
+    close: float = CLOSE**2,
 ) -> float:
     """Return the mean square error of `error_by_draws`, of some components, from above.
 
-    ``shares`` are the weights of the Gaussians, and ``corrected`` those of the draws.
+    ``shares`` are the weights of the Gaussians, and ``corrected`` those of the draws. There are
+    more draws where few leave open whether the square is at most ``close``.
     """
+    parts = (posteriors, gaussians, shares, corrected, rows)
+    square, error = _estimated(*parts, N_DRAWS)
+    is_open = square <= close < square + N_ERRORS * error
+    if is_open and len(posteriors[0].labels) <= FEW_LABELS:
+        square, error = _estimated(*parts, MORE * N_DRAWS)
+    return square + N_ERRORS * error
+
+
+def _estimated(
+    posteriors: list[Posterior],
+    gaussians: list[GaussianApproximation],
+    shares: Float[np.ndarray, " m"],
+    corrected: Float[np.ndarray, " m"],
+    rows: Rows,
+    n_draws: int,
+) -> tuple[float, float]:
+    """Return the mean square error by so many draws a chain, and its standard error."""
     link = posteriors[0].likelihood.link
-    settings = RunSettings(n_samples=N_DRAWS, n_chains=N_CHAINS)
+    settings = RunSettings(n_samples=n_draws, n_chains=N_CHAINS)
     differences: Any = 0.0
     for one, gaussian, share, right in zip(posteriors, gaussians, shares, corrected, strict=True):
         draws = CollapsedGibbs().run(one, settings, gaussian)
@@ -138,7 +162,7 @@ def square_error(
     ]
     error = np.sqrt(N_CHAINS - 1) * np.std(left_out)
     square = (products * pairs).sum() / pairs.sum()
-    return float(max(0.0, square) + N_ERRORS * error)
+    return float(max(0.0, square)), float(error)
 
 
 def error_of_strata(mixture: GaussianMixture, rows: Rows, link: Any) -> float:

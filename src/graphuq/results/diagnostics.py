@@ -13,6 +13,7 @@ from graphuq.inference import GaussianApproximation, GaussianMixture, Point
 from graphuq.inference.draws import Draws
 from graphuq.posterior.posterior import Posterior
 from graphuq.results.approximation_error import (
+    CLOSE,
     ApproximationError,
     approximation_error,
     mixture_error,
@@ -27,7 +28,6 @@ ESS_BOUND = (
 )
 SKETCH_NODES = 50
 ERROR_NODES = 200  # nodes at which errors of an approximation are estimated
-CLOSE = 0.05  # error of a probability up to which an approximation is close
 SAMPLE = "Sample to be sure: inference=MCMC(n_chains=8)."
 
 

@@ -2,7 +2,8 @@
 
 from typing import TYPE_CHECKING
 
-from graphuq.results.diagnostics import CLOSE, RHAT_BOUND, Diagnostics
+from graphuq.results.approximation_error import CLOSE
+from graphuq.results.diagnostics import RHAT_BOUND, Diagnostics
 from graphuq.results.trust.base import Check, Level
 
 if TYPE_CHECKING:
