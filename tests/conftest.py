@@ -49,6 +49,13 @@ def compiled_code(tmp_path_factory):
     jax.config.update("jax_persistent_cache_min_entry_size_bytes", -1)
 
 
+@pytest.fixture(scope="module", autouse=True)
+def no_compiled_programs_of_others():
+    """Drop compiled programs after each file: kept, they take gigabytes by the end of the suite."""
+    yield
+    jax.clear_caches()
+
+
 if "PYTEST_XDIST_WORKER" in os.environ:
     # Workers that each use all cores wait for each other; some tests then take eight times as long.
     threadpool_limits(1, user_api="blas")
