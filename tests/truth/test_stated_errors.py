@@ -35,6 +35,15 @@ def test_other_answers_are_within_their_error(seed):
     assert not found["outside"]
 
 
+@pytest.mark.parametrize("seed", [115, 153])
+def test_a_stated_error_holds_at_labelled_nodes(seed):
+    """Laplace's method was off by 0.025 and 0.040 there, and stated 0.011 and 0.027."""
+    found = compare(seed)
+    assert (found["asked"], found["judged"]) == ("laplace", True)
+    assert found["largest"] > 0.02
+    assert not found["outside"]
+
+
 def test_neighbours_in_the_order_of_components_differ_in_one_number():
     rows = np.array(list(itertools.product([0.0, 1.0], [0.3, 1.0, 3.0], [0.1, 0.2, 0.5], [2, 5])))
     shuffled = np.random.default_rng(0).permutation(rows)

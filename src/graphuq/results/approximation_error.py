@@ -15,7 +15,7 @@ import dataclasses
 from typing import Any, NamedTuple
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 
 from graphuq.inference import (
     CollapsedGibbs,
@@ -244,10 +244,26 @@ def approximation_error(
     labels = _label_means(posterior, np.asarray(made.white, dtype=np.float64), rows)
     plain, weighted = labels.mean(axis=0), np.einsum("s,s...->...", weights, labels) / n
     by_draw = weights.reshape(-1, *[1] * (labels.ndim - 1))
-    influence = by_draw * (labels - weighted) - (labels - plain)
-    errors = np.abs(weighted - plain) + N_ERRORS * influence.std(axis=0) / np.sqrt(n)
+    influence = by_draw * (labels - weighted)
+    is_plain = _are_means_of_draws(posterior, gaussian, rows)
+    influence[:, is_plain] -= labels[:, is_plain] - plain[is_plain]
+    told = plain.copy()
+    told[~is_plain] = np.asarray(gaussian.labelled_label_mean)[rows.at_labelled[~is_plain]]
+    errors = np.abs(weighted - told) + N_ERRORS * influence.std(axis=0) / np.sqrt(n)
     unit = 1 if posterior.likelihood.has_codes else 2  # the label mean of two classes is 2p − 1
     return ApproximationError(acceptance, float(errors.max()) / unit)
+
+
+def _are_means_of_draws(
+    posterior: Posterior, gaussian: GaussianApproximation, rows: Rows
+) -> Bool[np.ndarray, " B"]:
+    """Return at which rows the label mean is that of the Gaussian; see `summaries.binary`."""
+    own = np.asarray(gaussian.labelled_label_mean)
+    found = np.ones(len(rows.scale), dtype=bool)
+    if own.ndim == 1 and posterior.likelihood.link is None:  # of two classes
+        known = np.flatnonzero(rows.at_labelled >= 0)
+        found[known] = ~np.isfinite(own[rows.at_labelled[known]])
+    return found
 
 
 def _can_be_swept(posterior: Posterior) -> bool:

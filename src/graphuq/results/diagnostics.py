@@ -259,10 +259,12 @@ def _error_of(
 ) -> ApproximationError:
     n_unlabelled = posterior.spectrum.n_nodes - len(posterior.observed_nodes)
     nodes = monitored_nodes(posterior, min(ERROR_NODES, n_unlabelled or ERROR_NODES))
-    rows = node_rows(posterior)[nodes]
+    rows = node_rows(posterior)
     if isinstance(answer, GaussianMixture):
-        return mixture_error(posterior, answer, rows)
-    return approximation_error(posterior, answer, rows)
+        return mixture_error(posterior, answer, rows[nodes])
+    # A mode is no mean, above all where the labels are.
+    labelled = np.random.default_rng(0).permutation(posterior.observed_nodes)[:ERROR_NODES]
+    return approximation_error(posterior, answer, rows[np.union1d(nodes, labelled)])
 
 
 def diagnostics_from(values: dict[str, Any]) -> Diagnostics | ApproximationDiagnostics:
