@@ -50,8 +50,9 @@ def test_an_example_prints_what_the_guide_says(name, capsys):
         np.testing.assert_allclose(found, said, atol=0.05)
 
 
-def test_examples_of_grades_run():
-    tried = doctest.testfile(str(ROOT / "docs" / "ordered.md"), module_relative=False)
+@pytest.mark.parametrize("name", ["ordered.md", "tags.md"])
+def test_examples_of_grades_and_tags_run(name):
+    tried = doctest.testfile(str(ROOT / "docs" / name), module_relative=False)
     assert tried.attempted > 0
     assert tried.failed == 0
 

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from graphuq.classifier.classifier import GraphClassifier
     from graphuq.classifier.loading import load
     from graphuq.classifier.model_selection import LabelledKFold, LabelledScorer
+    from graphuq.classifier.multilabel.classifier import MultilabelClassifier
     from graphuq.classifier.place_folds import PlaceKFold
     from graphuq.classifier.regressor.regressor import GraphRegressor
     from graphuq.classifier.search import EvidenceSearch
@@ -82,6 +83,7 @@ _MODULE_OF = {
     "AnnotatorClassifier": "classifier.annotators",
     "GraphClassifier": "classifier.classifier",
     "GraphRegressor": "classifier.regressor.regressor",
+    "MultilabelClassifier": "classifier.multilabel.classifier",
     "GraphuqError": "errors",
     "GraphuqWarning": "errors",
     "EvidenceMaximum": "evidence.maximize",
@@ -176,6 +178,7 @@ __all__ = [
     "Laplacian",
     "LogNormal",
     "LogUniform",
+    "MultilabelClassifier",
     "NegativeBinomial",
     "PlaceKFold",
     "Poisson",

@@ -5,7 +5,7 @@ can be made, cloned and searched over before they are loaded.
 """
 
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,7 +20,7 @@ from graphuq.classifier.options import (
     check_options,
     seed_of,
 )
-from graphuq.classifier.training_labels import training_labels
+from graphuq.classifier.training_labels import TrainingLabels, training_labels
 from graphuq.classifier.types import Labels, Table
 from graphuq.errors import GraphuqWarning, require
 from graphuq.inference import MCMC, Approximation
@@ -40,6 +40,8 @@ from graphuq.utils.user_warnings import warn_user
 if TYPE_CHECKING:
     from graphuq.classifier.classifier import GraphClassifier
 
+OF_ROWS = ("graph_", "n_features_in_", "feature_names_in_")  # what fits of the same rows share
+
 
 def fit_classifier(
     classifier: "GraphClassifier",
@@ -53,11 +55,89 @@ def fit_classifier(
     A basis is that of an earlier fit with the same graph, Laplacian and number of eigenpairs.
     """
     require_no_fork()
-    word, model, inference = check_options(classifier)  # before any work
     require_same_order(X, y)
-    graph, X, n_rows = checked_rows(classifier, word, X, y)
+    fit_together([classifier], X, [y], y, sample_weight, basis)
+
+
+def fit_together(
+    classifiers: "Sequence[GraphClassifier]",
+    X: Table | None,
+    several: Sequence[Labels],
+    named: Any,
+    sample_weight: ArrayLike | None,
+    basis: Any = None,
+    rows_were_chosen: bool = False,
+) -> None:
+    """Fit classifiers with equal parameters to labels of their own, on one graph and one basis.
+
+    Parameters
+    ----------
+    classifiers : sequence of GraphClassifier, length T
+    X : array_like, shape (N, d), or None
+    several : sequence of array_like, length T
+        Labels of the rows for each classifier.
+    named : array_like
+        Labels as the user gave them, whose names of rows may say in which order the nodes are.
+    sample_weight : array_like, shape (N,), optional
+    basis : Basis, optional
+        See `fit_classifier`.
+    rows_were_chosen : bool, default False
+        Whether rows were chosen without regard to their classes; see `graphuq.models.Labels`.
+    """
+    first = classifiers[0]
+    word, model, inference = check_options(first)  # before any work
+    graph, X, n_rows = checked_rows(first, word, X, named)
+    asked = [
+        _checked_labels(one, labels_of_names(y, graph), n_rows, sample_weight, model, inference)
+        for one, y in zip(classifiers, several, strict=True)
+    ]
+    with reporting(first.progress) as report:
+        first.graph_ = build_graph(
+            graph,
+            X,
+            first.n_neighbors,
+            first.weights,
+            first.metric,
+            report,
+            getattr(first, "feature_names_in_", None),
+        )
+        if basis is None:
+            basis = basis_of(
+                first.graph_,
+                first.laplacian,
+                first.n_eigenpairs,
+                first.tail_eigenvalue,
+                model,
+                report,
+                max(given.labels.n_classes for given, _ in asked),
+            )
+    for one, (given, shares) in zip(classifiers, asked, strict=True):
+        for name in OF_ROWS:
+            if hasattr(first, name):
+                setattr(one, name, getattr(first, name))
+        one.classes_ = given.classes
+        labels = given.labels._replace(rows_were_chosen=rows_were_chosen)
+        selected = model.select(basis, labels)
+        if one is first:
+            _warn_of_unused_blocks(basis, selected)
+        posterior = selected.posterior(basis, labels)
+        one.model_ = selected.used(posterior)
+        one._feature_space, one._basis = one.graph_.feature_space, basis
+        one.withdrawn_ = np.arange(0)
+        one._explore(posterior, inference, shares)
+
+
+def _checked_labels(
+    classifier: "GraphClassifier",
+    y: Labels,
+    n_rows: int,
+    sample_weight: ArrayLike | None,
+    model: Model,
+    inference: Any,
+) -> tuple[TrainingLabels, Any]:
+    """Return labels that classifier, model and method can use, and the shares of the classes."""
     given = training_labels(
-        labels_of_names(y, graph), n_rows, classifier.missing_label, sample_weight,
+        y, n_rows, classifier.missing_label, sample_weight,
         classifier.max_classes, classifier.ordered,
     )  # fmt: skip
     labels = given.labels
@@ -73,35 +153,7 @@ def fit_classifier(
     shares = shares_of(
         classifier.class_proportions, given.classes, labels.codes, classifier.max_classes
     )
-
-    with reporting(classifier.progress) as report:
-        classifier.graph_ = build_graph(
-            graph,
-            X,
-            classifier.n_neighbors,
-            classifier.weights,
-            classifier.metric,
-            report,
-            getattr(classifier, "feature_names_in_", None),
-        )
-        if basis is None:
-            basis = basis_of(
-                classifier.graph_,
-                classifier.laplacian,
-                classifier.n_eigenpairs,
-                classifier.tail_eigenvalue,
-                model,
-                report,
-                labels.n_classes,
-            )
-    classifier.classes_ = given.classes
-    selected = model.select(basis, labels)
-    _warn_of_unused_blocks(basis, selected)
-    posterior = selected.posterior(basis, labels)
-    classifier.model_ = selected.used(posterior)
-    classifier._feature_space, classifier._basis = classifier.graph_.feature_space, basis
-    classifier.withdrawn_ = np.arange(0)
-    classifier._explore(posterior, inference, shares)
+    return given, shares
 
 
 def _warn_of_unused_blocks(basis: Any, model: Model) -> None:

@@ -1,4 +1,4 @@
-"""What `GraphClassifier`, `GraphRegressor` and `Result` saved, read from a file of either kind."""
+"""What estimators and `Result` saved, read from a file of any kind."""
 
 import importlib
 from collections.abc import Sequence
@@ -6,6 +6,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from graphuq.classifier.classifier import GraphClassifier
+from graphuq.classifier.multilabel.classifier import MultilabelClassifier
+from graphuq.classifier.multilabel.saving import is_of_tags, tags_from
 from graphuq.classifier.regressor.regressor import GraphRegressor
 from graphuq.classifier.regressor.saving import regressor_from
 from graphuq.classifier.saving import classifier_from
@@ -20,8 +22,10 @@ if TYPE_CHECKING:
     import xarray as xr
 
 
-def load(path: str | Path, parts: Sequence[str] = ()) -> GraphClassifier | GraphRegressor | Result:
-    """Read what `GraphClassifier`, `GraphRegressor` or `Result` saved, and return it.
+def load(
+    path: str | Path, parts: Sequence[str] = ()
+) -> GraphClassifier | GraphRegressor | MultilabelClassifier | Result:
+    """Read what an estimator or `Result` saved, and return it.
 
     A class of the user's own, such as a prior, or a classifier derived from one of these, is found
     by its module and its name. No file can make this function import a module: import it first, or
@@ -35,7 +39,7 @@ def load(path: str | Path, parts: Sequence[str] = ()) -> GraphClassifier | Graph
 
     Returns
     -------
-    GraphClassifier, AnnotatorClassifier, GraphRegressor or Result
+    GraphClassifier, AnnotatorClassifier, MultilabelClassifier, GraphRegressor or Result
         The class that was saved. An estimator predicts without a new fit. It has the parameters of
         the one that was saved. Callbacks, ``checkpoint``, and objects that a file cannot hold (a
         graph, a random generator) have their defaults.
@@ -55,6 +59,8 @@ def load(path: str | Path, parts: Sequence[str] = ()) -> GraphClassifier | Graph
     """
     _import(parts)
     tree = read_tree(path)
+    if is_of_tags(tree):
+        return tags_from(tree, path)
     if "regressor" in tree.children:
         _warn_of_preprocessing(tree, path)
         with reading(path, "regressor"):

@@ -42,12 +42,18 @@ def save_classifier(classifier: "GraphClassifier", path: str | Path, extra: Grou
     StorageError
         If the file cannot be written, or a class of the user's own cannot be found again by name.
     """
+    tree = tree_of_classifier(classifier)
+    for name, dataset in (extra or {}).items():
+        tree[name] = type(tree)(dataset)
+    write_tree(tree, path)
+
+
+def tree_of_classifier(classifier: "GraphClassifier") -> "xr.DataTree":
+    """Return a fitted classifier as groups of arrays, from which `classifier_from` makes one."""
     require_extra("files")
     import xarray as xr
 
     tree = to_tree(with_classes(classifier.result_, classifier.classes_))
-    for name, dataset in (extra or {}).items():
-        tree[name] = xr.DataTree(dataset)
     space, threshold = classifier._feature_space, classifier._tuning
     stored = xr.Dataset() if space is None else space.to_dataset()
     stored.attrs |= {
@@ -64,7 +70,7 @@ def save_classifier(classifier: "GraphClassifier", path: str | Path, extra: Grou
     if hasattr(classifier, "feature_names_in_"):
         stored["feature_names"] = ("feature", classifier.feature_names_in_.astype(str))
     tree["classifier"] = xr.DataTree(stored)
-    write_tree(tree, path)
+    return tree
 
 
 def load_classifier(kind: "type[GraphClassifier]", path: str | Path) -> "GraphClassifier":

@@ -124,6 +124,8 @@ class Average(Model):
         """Return how the labelled nodes were chosen, "by-class" or "random"."""
         if self.label_design != "auto":
             return self.label_design
+        if labels.rows_were_chosen:
+            return "random"
         counts = np.bincount(labels.codes, minlength=labels.n_classes)
         if counts.min() < MIN_EQUAL:
             return "random"

@@ -27,6 +27,9 @@ class Labels(NamedTuple):
         Largest possible number of classes, if more than K; by default K.
     ordered : bool, default False
         Whether codes are those of grades, the lowest first, some of which may have no label.
+    rows_were_chosen : bool, default False
+        Whether someone chose the labelled rows without regard to these classes, as for one of
+        several tags: then equal numbers of labels are chance.
     """
 
     nodes: Int[np.ndarray, " J"]
@@ -36,6 +39,7 @@ class Labels(NamedTuple):
     distributions: Float[np.ndarray, "J K"] | None = None
     max_classes: int | None = None
     ordered: bool = False
+    rows_were_chosen: bool = False
 
     @staticmethod
     def of(y: Any) -> "Labels":

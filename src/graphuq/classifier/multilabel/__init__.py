@@ -1,0 +1,1 @@
+"""Several labels a row: tags, each of which a row may have or not."""

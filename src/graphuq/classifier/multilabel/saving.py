@@ -1,0 +1,82 @@
+"""A fit of several tags as one NetCDF file, in which what tags share is written once."""
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from graphuq.classifier.saving import classifier_from, stored_params, tree_of_classifier
+from graphuq.results.storage import write_tree
+from graphuq.utils.extras import require_extra
+from graphuq.utils.gate import reading
+from graphuq.utils.serialization import from_plain, to_plain
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+    from graphuq.classifier.multilabel.classifier import MultilabelClassifier
+
+NAME = "tag_{}"  # of the group of a tag, by its number
+
+
+def save_tags(classifier: "MultilabelClassifier", path: str | Path) -> None:
+    """Write all that prediction needs; see `MultilabelClassifier.save`."""
+    require_extra("files")
+    import xarray as xr
+
+    tree = xr.DataTree()
+    firsts: list[tuple[str, xr.Dataset]] = []  # groups that are written, and where
+    for t, one in enumerate(classifier.estimators_):
+        own = tree_of_classifier(one)
+        node, shared = xr.DataTree(), {}
+        node.attrs |= own.attrs
+        for name, child in own.children.items():
+            group = child.to_dataset()
+            same = [place for place, first in firsts if group.identical(first)]
+            if same:
+                shared[name] = same[0]
+            else:
+                node[name] = xr.DataTree(group)
+                firsts.append((f"{NAME.format(t)}/{name}", group))
+        node.attrs["shared"] = json.dumps(shared)
+        tree[NAME.format(t)] = node
+    tree.attrs["tags"] = json.dumps(to_plain(classifier.classes_, "classes_"))
+    own_params = None if classifier.estimator is None else stored_params(classifier.estimator)
+    tree.attrs["estimator"] = json.dumps(own_params)
+    write_tree(tree, path)
+
+
+def is_of_tags(tree: "xr.DataTree") -> bool:
+    """Return whether a file holds a fit of several tags."""
+    return "tags" in tree.attrs
+
+
+def tags_from(tree: "xr.DataTree", path: str | Path) -> "MultilabelClassifier":
+    """Return the classifier in a tree that was read from ``path``.
+
+    Raises
+    ------
+    StorageError
+        If the tree is incomplete.
+    """
+    from graphuq.classifier.classifier import GraphClassifier
+    from graphuq.classifier.multilabel.classifier import MultilabelClassifier
+
+    with reading(path, "tags"):
+        names = np.asarray(from_plain(json.loads(tree.attrs["tags"])))
+        own = json.loads(tree.attrs["estimator"])
+        given = None
+        if own is not None:
+            given = GraphClassifier(**{name: from_plain(value) for name, value in own.items()})
+        fits: list[Any] = []
+        for t in range(len(names)):
+            node = tree[NAME.format(t)]
+            whole: Any = node.copy()
+            for name, place in json.loads(node.attrs["shared"]).items():
+                whole[name] = tree[place].copy()
+            fits.append(classifier_from(GraphClassifier, whole, path))
+        classifier = MultilabelClassifier(given)
+        classifier.classes_, classifier.estimators_ = names, fits
+        classifier._describe()
+        return classifier
