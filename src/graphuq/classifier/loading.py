@@ -60,7 +60,7 @@ def load(
     _import(parts)
     tree = read_tree(path)
     if is_of_tags(tree):
-        return tags_from(tree, path)
+        return tags_from(MultilabelClassifier, tree, path)
     if "regressor" in tree.children:
         _warn_of_preprocessing(tree, path)
         with reading(path, "regressor"):

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from graphuq.classifier.classifier import GraphClassifier
 from graphuq.classifier.saving import classifier_from, stored_params, tree_of_classifier
 from graphuq.results.storage import write_tree
 from graphuq.utils.extras import require_extra
@@ -52,17 +53,16 @@ def is_of_tags(tree: "xr.DataTree") -> bool:
     return "tags" in tree.attrs
 
 
-def tags_from(tree: "xr.DataTree", path: str | Path) -> "MultilabelClassifier":
-    """Return the classifier in a tree that was read from ``path``.
+def tags_from(
+    kind: "type[MultilabelClassifier]", tree: "xr.DataTree", path: str | Path
+) -> "MultilabelClassifier":
+    """Return the classifier of tags in a tree that was read from ``path``.
 
     Raises
     ------
     StorageError
         If the tree is incomplete.
     """
-    from graphuq.classifier.classifier import GraphClassifier
-    from graphuq.classifier.multilabel.classifier import MultilabelClassifier
-
     with reading(path, "tags"):
         names = np.asarray(from_plain(json.loads(tree.attrs["tags"])))
         own = json.loads(tree.attrs["estimator"])
@@ -76,7 +76,7 @@ def tags_from(tree: "xr.DataTree", path: str | Path) -> "MultilabelClassifier":
             for name, place in json.loads(node.attrs["shared"]).items():
                 whole[name] = tree[place].copy()
             fits.append(classifier_from(GraphClassifier, whole, path))
-        classifier = MultilabelClassifier(given)
+        classifier = kind(given)
         classifier.classes_, classifier.estimators_ = names, fits
         classifier._describe()
         return classifier
