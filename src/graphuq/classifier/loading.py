@@ -60,6 +60,7 @@ def load(
     _import(parts)
     tree = read_tree(path)
     if is_of_tags(tree):
+        _warn_of_preprocessing(tree, path)
         return tags_from(MultilabelClassifier, tree, path)
     if "regressor" in tree.children:
         _warn_of_preprocessing(tree, path)

@@ -25,6 +25,7 @@ def classify(
     labels: opt.Labels = None,
     annotator_columns: opt.AnnotatorColumns = None,
     annotator_column: opt.AnnotatorColumn = None,
+    tag_columns: opt.TagColumns = None,
     missing_label: opt.MissingLabel = None,
     id_column: opt.IdColumn = None,
     truth_column: opt.TruthColumn = None,
@@ -80,6 +81,10 @@ def classify(
     from graphuq.cli.unread import OF_FIT, require_unread
     from graphuq.graphs.graph_files import GRAPH_SUFFIXES
 
+    if tag_columns is not None:
+        from graphuq.cli.tags import classify_tags
+
+        return classify_tags(classify, all_given)
     require(
         label_column is not None or labels is not None or annotator_columns is not None,
         "--label-column",

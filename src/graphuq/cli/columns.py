@@ -1,7 +1,8 @@
 """Names of the columns of a table."""
 
 import difflib
-from collections.abc import Mapping, Sequence
+import inspect
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -193,3 +194,31 @@ def refuse_given(options: Mapping[str, Any], beside: str, remedy: str) -> None:
         require(
             is_default or value == NOT_GIVEN.get(name), option, f"given beside {beside}", remedy
         )
+
+
+def refuse_others(
+    command: Callable[..., None],
+    given: Mapping[str, Any],
+    used: Sequence[str],
+    of_estimator: Sequence[str],
+    beside: str,
+) -> None:
+    """Raise `InvalidInput` for the first option that would have no effect beside another one.
+
+    Parameters
+    ----------
+    command : callable
+        The command, whose defaults tell which options were given.
+    given : dict
+        All its options; ``given["given"]`` has those of the estimator that were given.
+    used, of_estimator : sequence of str
+        Names of the options that have an effect.
+    beside : str
+        The other option.
+    """
+    options, parameters = given["given"], inspect.signature(command).parameters
+    without = [n for n in options if n not in of_estimator]
+    without += [n for n in given if n not in used and given[n] != parameters[n].default]
+    for name in without:
+        option, value = f"--{name.replace('_', '-')}", options.get(name, given.get(name))
+        raise InvalidInput(option, f"{value} beside {beside}", "leave it out")

@@ -65,9 +65,19 @@ def read_fit(posterior: Path) -> Fit:
     """
     from graphuq.classifier.answers import columns_of_fit
     from graphuq.classifier.classifier import GraphClassifier
+    from graphuq.classifier.multilabel.saving import is_of_tags
+    from graphuq.classifier.saving import classifier_from
     from graphuq.cli.frames import as_text, read_frame
+    from graphuq.results.storage import read_tree
 
-    classifier = GraphClassifier.load(posterior)
+    tree = read_tree(posterior)
+    require(
+        not is_of_tags(tree),
+        "POSTERIOR",
+        "holds several tags",
+        "read tags.csv beside it, or use graphuq.load(path).of(tag) and query in Python",
+    )
+    classifier = classifier_from(GraphClassifier, tree, posterior)
     n_rows = len(classifier.result_.has_evidence)
     ids = np.arange(n_rows).astype(str)
     for path in sorted(posterior.parent.glob("predictions.*")):

@@ -98,6 +98,16 @@ AnnotatorColumn = Annotated[
         INPUT,
     ),
 ]
+TagColumns = Annotated[
+    str | None,
+    option(
+        "COLUMNS",
+        "Columns of yes and no (1 and 0), one for each tag that a row may have, as in comedy,drama,"
+        " instead of --label-column; or one column with the names of all tags of each row, with ; "
+        "or | between them. An empty cell means unknown. What is found is in tags.csv, too.",
+        INPUT,
+    ),
+]
 MissingLabel = Annotated[
     list[str] | None,
     option(

@@ -45,6 +45,8 @@ def predict(
     """
     check_writable(output.parent)
     from graphuq.classifier.classifier import GraphClassifier
+    from graphuq.classifier.multilabel.classifier import MultilabelClassifier
+    from graphuq.classifier.multilabel.saving import is_of_tags, tags_from
     from graphuq.classifier.regressor.answers import columns_of_rows
     from graphuq.classifier.regressor.regressor import GraphRegressor
     from graphuq.cli.columns import read_options
@@ -60,7 +62,11 @@ def predict(
     format_of(output, "--output")  # raise for an unknown suffix before any work
     tree = read_tree(posterior)
     numbers = "regressor" in tree.children
-    estimator: Any = (GraphRegressor if numbers else GraphClassifier).load(posterior)
+    estimator: Any
+    if is_of_tags(tree):
+        estimator = tags_from(MultilabelClassifier, tree, posterior)
+    else:
+        estimator = (GraphRegressor if numbers else GraphClassifier).load(posterior)
     with reading(posterior, "result"):
         columns, encoder, preprocessing = restored(tree)
     table = read_table(

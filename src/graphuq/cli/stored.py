@@ -1,14 +1,14 @@
 """``graphuq classify --store``: tables of any length, part by part."""
 
-import inspect
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from graphuq.cli.columns import refuse_others
 from graphuq.cli.facts import the_facts
-from graphuq.errors import InvalidInput, require
+from graphuq.errors import require
 
 USED = (
     "file", "store", "workers", "scheduler", "label_column", "labels", "read_labels",
@@ -44,7 +44,7 @@ def classify_in_store(command: Callable[..., None], given: Mapping[str, Any]) ->
     from graphuq.engine.settings import Store
 
     facts = the_facts(given["quiet"])
-    _refuse_others(command, given)
+    refuse_others(command, given, (*USED, "given"), USED_OF_ESTIMATOR, "--store")
     file, label_column = given["file"], given["label_column"]
     told = label_options(given["read_labels"], given["labels"])
     labels: Any = label_column if label_column else read_labels_of_rows(given["labels"], told)
@@ -90,16 +90,6 @@ def require_store(file: Path, workers: int | None, scheduler: str | None) -> Non
         f"'{file}' is a folder",
         "give a file, or add --store FOLDER for a folder of Parquet files",
     )
-
-
-def _refuse_others(command: Callable[..., None], given: Mapping[str, Any]) -> None:
-    """Refuse options that would have no effect."""
-    options, parameters = given["given"], inspect.signature(command).parameters
-    without = [n for n in options if n not in USED_OF_ESTIMATOR]
-    without += [n for n in given if n not in (*USED, "given") and given[n] != parameters[n].default]
-    for name in without:
-        option, value = f"--{name.replace('_', '-')}", options.get(name, given.get(name))
-        raise InvalidInput(option, f"{value} beside --store", "leave it out")
 
 
 def _accuracy(file: Path, column: str, special: list[str], files: Iterable[Path]) -> float:

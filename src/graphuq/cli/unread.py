@@ -5,7 +5,9 @@ from pathlib import Path
 
 from graphuq.errors import require
 
-OF_FIT = ("predictions.*", "report.html", "posterior.nc", "search.csv", "annotators.csv")
+OF_FIT = (
+    "predictions.*", "report.html", "posterior.nc", "search.csv", "annotators.csv", "tags.csv",
+)  # fmt: skip
 """Names of the files that a fit writes, or removes since they are of an older fit."""
 
 

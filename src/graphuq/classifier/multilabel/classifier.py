@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from graphuq.classifier.classifier import GraphClassifier
 from graphuq.classifier.labels import require_same_order
 from graphuq.classifier.multilabel.tags import check_both, codes_among, tags_of
-from graphuq.classifier.types import Table
+from graphuq.classifier.types import Groups, Table
 from graphuq.errors import UnlabelledScoreWarning, require
 from graphuq.utils.concurrency import one_at_a_time, require_no_fork
 from graphuq.utils.user_warnings import warn_user
@@ -246,6 +246,22 @@ class MultilabelClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
 
         return table_of_tags(self, ids)
 
+    def predict_table(
+        self, X: Table, ids: Sequence[Any] | np.ndarray | None = None
+    ) -> "pd.DataFrame":
+        """Predict a table with one row for each row of X: the first columns of `to_dataframe`.
+
+        Parameters
+        ----------
+        X : array_like, shape (M, d)
+            As for `predict`.
+        ids : sequence of length M, optional
+            Values of the column ``id``; by default row numbers from 0.
+        """
+        from graphuq.classifier.multilabel.table import frame_of_tags
+
+        return frame_of_tags(self.predict_proba(X), self.classes_.tolist(), ids)
+
     @property
     def tags_(self) -> "pd.DataFrame":
         """Return a table with one row for each tag, which docs/tags.md describes."""
@@ -254,7 +270,7 @@ class MultilabelClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
 
         return summary_of_tags(self)
 
-    def save(self, path: str | Path) -> None:
+    def save(self, path: str | Path, extra: Groups = None) -> None:
         """Write all that prediction needs to one NetCDF file, which `graphuq.load` reads.
 
         Raises
@@ -265,7 +281,7 @@ class MultilabelClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         check_is_fitted(self)
         from graphuq.classifier.multilabel.saving import save_tags
 
-        save_tags(self, path)
+        save_tags(self, path, extra)
 
     def _describe(self) -> None:
         """Set what scikit-learn asks of the features."""

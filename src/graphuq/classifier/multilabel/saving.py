@@ -8,6 +8,7 @@ import numpy as np
 
 from graphuq.classifier.classifier import GraphClassifier
 from graphuq.classifier.saving import classifier_from, stored_params, tree_of_classifier
+from graphuq.classifier.types import Groups
 from graphuq.results.storage import write_tree
 from graphuq.utils.extras import require_extra
 from graphuq.utils.gate import reading
@@ -21,12 +22,14 @@ if TYPE_CHECKING:
 NAME = "tag_{}"  # of the group of a tag, by its number
 
 
-def save_tags(classifier: "MultilabelClassifier", path: str | Path) -> None:
+def save_tags(classifier: "MultilabelClassifier", path: str | Path, extra: Groups = None) -> None:
     """Write all that prediction needs; see `MultilabelClassifier.save`."""
     require_extra("files")
     import xarray as xr
 
     tree = xr.DataTree()
+    for name, dataset in (extra or {}).items():
+        tree[name] = xr.DataTree(dataset)
     firsts: list[tuple[str, xr.Dataset]] = []  # groups that are written, and where
     for t, one in enumerate(classifier.estimators_):
         own = tree_of_classifier(one)

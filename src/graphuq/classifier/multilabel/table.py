@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from jaxtyping import Float
 
 from graphuq.errors import IncompatibleParts
 from graphuq.results.label_checks import kept_leave_one_out
@@ -28,23 +29,28 @@ def joined(codes: np.ndarray, names: Sequence[Any]) -> list[str | None]:
     ]
 
 
-def table_of_tags(classifier: Any, ids: Any) -> "pd.DataFrame":
-    """Return the table of the rows of the fit; see `MultilabelClassifier.to_dataframe`."""
+def frame_of_tags(p: Float[np.ndarray, "N T"], names: Sequence[Any], ids: Any) -> "pd.DataFrame":
+    """Return the table of rows with these probabilities of the tags."""
     require_extra("tables")
     import pandas as pd
 
-    p, names = classifier.tag_probabilities_, classifier.classes_.tolist()
-    results = [one.result_ for one in classifier.estimators_]
-    given = np.column_stack([given_codes(result) for result in results])
     errors = np.minimum(p, 1 - p).sum(axis=1)
     columns: dict[str, Any] = {"id": checked_ids(ids, len(p))}
     columns["tags"] = joined((p > 0.5).astype(int), names)
     columns |= {f"probability_{name}": p[:, t] for t, name in enumerate(names)}
-    columns |= {"expected_errors": errors, "rank": ranks(-errors)}
-    columns["has_evidence"] = np.column_stack([r.has_evidence for r in results]).all(axis=1)
-    columns["given"] = np.array(joined(given, names), dtype=object)
-    columns["n_given"] = (given >= 0).sum(axis=1)
-    return pd.DataFrame(columns)
+    return pd.DataFrame(columns | {"expected_errors": errors, "rank": ranks(-errors)})
+
+
+def table_of_tags(classifier: Any, ids: Any) -> "pd.DataFrame":
+    """Return the table of the rows of the fit; see `MultilabelClassifier.to_dataframe`."""
+    names = classifier.classes_.tolist()
+    results = [one.result_ for one in classifier.estimators_]
+    given = np.column_stack([given_codes(result) for result in results])
+    table = frame_of_tags(classifier.tag_probabilities_, names, ids)
+    table["has_evidence"] = np.logical_and.reduce([r.has_evidence for r in results])
+    table["given"] = np.array(joined(given, names), dtype=object)
+    table["n_given"] = (given >= 0).sum(axis=1)
+    return table
 
 
 def summary_of_tags(classifier: Any) -> "pd.DataFrame":

@@ -1,0 +1,179 @@
+"""``graphuq classify --tag-columns``: rows with several tags at once."""
+
+import re
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from graphuq.cli.columns import refuse_others
+from graphuq.cli.facts import the_facts
+from graphuq.errors import InvalidInput, require
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from graphuq.cli.tables import Table
+
+USED = (
+    "file", "tag_columns", "missing_label", "id_column", "drop", "read", "encode", "impute", "kind",
+    "missing_value", "output", "quiet", "file_format", "scaling", "pca",
+)  # fmt: skip
+"""Options of files that have a meaning beside ``--tag-columns``."""
+UNUSED = ("max_classes", "criterion")  # options of the estimator that have none
+
+WORDS = {"1": 1, "1.0": 1, "true": 1, "yes": 1, "y": 1, "0": 0, "0.0": 0, "false": 0, "no": 0,
+         "n": 0}  # fmt: skip
+SEPARATORS = re.compile("[;|]")  # between the names of the tags of a row
+
+
+def classify_tags(command: Callable[..., None], given: Mapping[str, Any]) -> None:
+    """Infer which tags each row of a table has, and write predictions, tags and posterior.
+
+    Parameters
+    ----------
+    command : callable
+        The command, whose defaults tell which options were given.
+    given : dict
+        All its options.
+
+    Raises
+    ------
+    GraphuqError
+        If an option has no meaning here, or the input cannot be used.
+    """
+    from graphuq.classifier.classifier import GraphClassifier
+    from graphuq.classifier.multilabel.classifier import MultilabelClassifier
+    from graphuq.cli.columns import check_format, without_missing
+    from graphuq.cli.fitting import check_options, classifier_options
+    from graphuq.cli.preprocessing import preprocess
+    from graphuq.cli.unread import OF_FIT, require_unread
+    from graphuq.results.table import write_table
+    from graphuq.utils.csv_files import write_csv
+    from graphuq.utils.output_folder import atomic_folder, output_folder
+
+    facts = the_facts(given["quiet"])
+    options = given["given"]
+    of_estimator = [name for name in options if name not in UNUSED]
+    refuse_others(command, given, (*USED, "given"), of_estimator, "--tag-columns")
+    check_format(given["file_format"])
+    columns, output = names_of_columns(given["tag_columns"]), given["output"]
+    require_unread({"FILE": given["file"]}, output, *OF_FIT)
+    with output_folder(output):
+        parameters = classifier_options(options)
+        check_options(parameters, None, None)
+        table = _read(given, columns, parameters)
+        facts.read(table.line, table.settings)
+        assert table.annotations is not None
+        texts = without_missing(table.annotations, given["missing_label"] or None)
+        tags = tags_of_texts(texts, columns)
+        features, groups = preprocess(table, parameters["graph"], given["scaling"], given["pca"])
+        estimator = GraphClassifier(**parameters, progress=not facts.quiet)
+        classifier = MultilabelClassifier(estimator).fit(features, tags)
+        of_tags = classifier.tags_
+        with atomic_folder(output, "predictions.*") as folder:
+            predictions = f"predictions.{given['file_format']}"
+            write_table(classifier.to_dataframe(table.ids), folder / predictions)
+            write_csv(of_tags, folder / "tags.csv")
+            classifier.save(folder / "posterior.nc", groups)
+            written = sorted(path.name for path in folder.iterdir())
+    facts.say("{n_rows} rows, {n_tags} tags", n_rows=len(table.ids), n_tags=len(of_tags))
+    facts.each(
+        "{tag}: {n_with} of {n_labels} labels, {share:.0%} of the rows; {verdict}",
+        tags=of_tags.to_dict("records"),
+    )
+    facts.wrote(*(output / name for name in written))
+
+
+def names_of_columns(text: str) -> list[str]:
+    """Return the names of the columns of ``--tag-columns``.
+
+    Raises
+    ------
+    InvalidInput
+        If a name is empty or repeats.
+    """
+    names = [name.strip() for name in text.split(",")]
+    require(
+        all(names) and len(set(names)) == len(names),
+        "--tag-columns",
+        f"{text!r}",
+        "name different columns, with commas between them: comedy,drama",
+    )
+    return names
+
+
+def tags_of_texts(texts: np.ndarray, columns: list[str]) -> Any:
+    """Return tags as `MultilabelClassifier` takes them.
+
+    Parameters
+    ----------
+    texts : numpy.ndarray of str, shape (N, T)
+        Yes or no in each column, empty where unknown. One column holds the names of the tags of
+        each row, with ; or | between them; an empty cell is an unlabelled row, and a separator
+        alone a row without tags.
+    columns : list of str, length T
+
+    Returns
+    -------
+    pandas.DataFrame, or list of sets for one column
+
+    Raises
+    ------
+    InvalidInput
+        If a text means neither yes nor no.
+    """
+    if len(columns) == 1:
+        return [_names(text) if text.strip() else None for text in texts[:, 0].tolist()]
+    return _table(texts, columns)
+
+
+def _names(text: str) -> set[str]:
+    return {name.strip() for name in SEPARATORS.split(text) if name.strip()}
+
+
+def _table(texts: np.ndarray, columns: list[str]) -> "pd.DataFrame":
+    import pandas as pd
+
+    codes = np.full(texts.shape, -1)
+    for column, name in enumerate(columns):
+        for row, text in enumerate(texts[:, column].tolist()):
+            word = text.strip().casefold()
+            if word in WORDS:
+                codes[row, column] = WORDS[word]
+            elif word:
+                raise InvalidInput(
+                    name,
+                    f"{text!r} in row {row}, which means neither yes nor no",
+                    "write 1 or 0, yes or no, true or false, and nothing where it is unknown; or "
+                    "name one column that holds the names of the tags",
+                )
+    return pd.DataFrame(codes, columns=columns)
+
+
+def _read(given: Mapping[str, Any], columns: list[str], parameters: Mapping[str, Any]) -> "Table":
+    """Return the table of a file of features, with the texts of the tags."""
+    from graphuq.cli.columns import read_options
+    from graphuq.cli.edges import edge_files
+    from graphuq.cli.encoding import encoder_from
+    from graphuq.cli.fitting import require_features
+    from graphuq.cli.tables import read_table
+    from graphuq.graphs.graph_files import GRAPH_SUFFIXES
+
+    file = given["file"]
+    is_table = file.suffix.lower() not in (*GRAPH_SUFFIXES, ".h5ad")
+    remedy = "give a table, or use MultilabelClassifier in Python"
+    require(is_table, "--tag-columns", f"given beside '{file.name}'", remedy)
+    graph = parameters["graph"]
+    require(not edge_files(str(graph)), "--tag-columns", f"given beside --graph {graph}", remedy)
+    encoding = [given[n] for n in ("encode", "impute", "kind", "missing_value", "scaling")]
+    table = read_table(
+        file,
+        id_column=given["id_column"],
+        dropped=given["drop"] or (),
+        encoder=encoder_from(*encoding),
+        annotator_columns=columns,
+        options=read_options(given["read"]),
+    )
+    require_features(table, parameters)
+    return table

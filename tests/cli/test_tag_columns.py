@@ -1,0 +1,94 @@
+"""``graphuq classify --tag-columns``: rows with several tags in a file."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import graphuq as gq
+from graphuq.cli.app import run
+
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(90, 2))
+TRUE = np.column_stack([X[:, 0] > 0, X[:, 1] > 0.2])
+FAST = ["--inference", "expectation-propagation"]
+
+
+@pytest.fixture
+def csv(tmp_path):
+    known = np.arange(90) < 30
+    frame = pd.DataFrame({"id": [f"f{i}" for i in range(90)], "x": X[:, 0], "z": X[:, 1]})
+    frame["comedy"] = np.where(known, np.where(TRUE[:, 0], "yes", "No"), "")
+    frame["drama"] = np.where(known & (np.arange(90) > 4), TRUE[:, 1].astype(int).astype(str), "?")
+    names = [";".join(np.array(["comedy", "drama"])[row]) or ";" for row in TRUE]
+    frame["genres"] = np.where(known, names, "")
+    frame.to_csv(tmp_path / "films.csv", index=False)
+    return tmp_path / "films.csv"
+
+
+def classify(csv, columns, *more):
+    every = {"comedy", "drama", "genres"} - set(columns.split(","))
+    drop = [word for name in sorted(every) for word in ("--drop", name)]
+    command = ["classify", str(csv), "--tag-columns", columns, "--id-column", "id", *drop]
+    return run([*command, "-o", str(csv.parent / "out"), *FAST, *more])
+
+
+@pytest.mark.filterwarnings("ignore::graphuq.errors.MissingLabelWarning")
+def test_columns_of_yes_and_no(csv, capsys):
+    assert classify(csv, "comedy,drama", "--scaling", "standard") == 0
+    out, printed = csv.parent / "out", capsys.readouterr().out
+    assert "90 rows, 2 tags" in printed
+    assert "of 25 labels" in printed
+    table = pd.read_csv(out / "predictions.csv")
+    assert table["id"].tolist()[:2] == ["f0", "f1"]
+    y = np.where(np.arange(90)[:, None] < 30, TRUE, -1)
+    y[:5, 1] = -1
+    own = gq.GraphClassifier(inference="expectation-propagation")
+    direct = gq.MultilabelClassifier(own).fit(X / X.std(axis=0), y)
+    shown = table[["probability_comedy", "probability_drama"]].to_numpy()
+    np.testing.assert_allclose(shown, direct.tag_probabilities_, atol=2e-4)
+    tags = pd.read_csv(out / "tags.csv")
+    assert tags["n_labels"].tolist() == [30, 25]
+    new = csv.parent / "new.csv"
+    pd.DataFrame({"z": X[:, 1], "x": X[:, 0]}).to_csv(new, index=False)
+    answer = csv.parent / "answer.csv"
+    assert run(["predict", str(out / "posterior.nc"), str(new), "-o", str(answer)]) == 0
+    again = pd.read_csv(answer)
+    np.testing.assert_allclose(again[["probability_comedy", "probability_drama"]], shown, atol=1e-4)
+    assert again["tags"].fillna("").tolist() == table["tags"].fillna("").tolist()
+
+
+def test_one_column_of_names(csv):
+    assert classify(csv, "genres", "--quiet") == 0
+    table = pd.read_csv(csv.parent / "out" / "predictions.csv")
+    y = np.where(np.arange(90)[:, None] < 30, TRUE, -1)
+    own = gq.GraphClassifier(inference="expectation-propagation")
+    direct = gq.MultilabelClassifier(own).fit(X, y)
+    shown = table[["probability_comedy", "probability_drama"]].to_numpy()
+    np.testing.assert_allclose(shown, direct.tag_probabilities_, atol=2e-4)
+
+
+@pytest.mark.parametrize(
+    ("columns", "more", "words"),
+    [
+        ("comedy,comedy", [], "--tag-columns: 'comedy,comedy'; name different columns"),
+        ("comedy,x", [], "which means neither yes nor no; write 1 or 0"),
+        ("comedy,nothing", [], "'nothing' is not among"),
+        ("comedy,drama", ["--ordered"], "--ordered: True beside --tag-columns"),
+        ("comedy,drama", ["--label-column", "x"], "--label-column: x beside --tag-columns"),
+        ("comedy,drama", ["--max-classes", "3"], "--max-classes: 3 beside --tag-columns"),
+        ("comedy,drama", ["--store", "s"], "--store: s beside --tag-columns"),
+        ("comedy,drama", ["--search", "tau=0.1:1"], "--search"),
+    ],
+)
+@pytest.mark.filterwarnings("ignore::graphuq.errors.MissingLabelWarning")
+def test_wrong_options_are_refused(csv, capsys, columns, more, words):
+    assert classify(csv, columns, *more) == 2
+    assert words in capsys.readouterr().err
+    assert not (csv.parent / "out" / "predictions.csv").exists()
+
+
+@pytest.mark.parametrize("command", ["query", "explain"])
+def test_commands_for_one_label_say_so(csv, capsys, command):
+    assert classify(csv, "genres", "--quiet") == 0
+    assert run([command, str(csv.parent / "out" / "posterior.nc")]) == 2
+    assert "holds several tags; read tags.csv" in capsys.readouterr().err
