@@ -62,7 +62,7 @@ def fit_classifier(
 def fit_together(
     classifiers: "Sequence[GraphClassifier]",
     X: Table | None,
-    several: Sequence[Labels],
+    answers: Sequence[Labels],
     named: Any,
     sample_weight: ArrayLike | None,
     basis: Any = None,
@@ -74,7 +74,7 @@ def fit_together(
     ----------
     classifiers : sequence of GraphClassifier, length T
     X : array_like, shape (N, d), or None
-    several : sequence of array_like, length T
+    answers : sequence of array_like, length T
         Labels of the rows for each classifier.
     named : array_like
         Labels as the user gave them, whose names of rows may say in which order the nodes are.
@@ -89,7 +89,7 @@ def fit_together(
     graph, X, n_rows = checked_rows(first, word, X, named)
     asked = [
         _checked_labels(one, labels_of_names(y, graph), n_rows, sample_weight, model, inference)
-        for one, y in zip(classifiers, several, strict=True)
+        for one, y in zip(classifiers, answers, strict=True)
     ]
     with reporting(first.progress) as report:
         first.graph_ = build_graph(
@@ -111,17 +111,23 @@ def fit_together(
                 report,
                 max(given.labels.n_classes for given, _ in asked),
             )
-    for one, (given, shares) in zip(classifiers, asked, strict=True):
+    several = [g.labels._replace(rows_were_chosen=rows_were_chosen) for g, _ in asked]
+    selected = [model.select(basis, labels) for labels in several]
+    _warn_of_unused_blocks(basis, selected[0])
+    alike = all(one == selected[0] for one in selected)
+    posteriors = (
+        selected[0].posteriors(basis, several)
+        if alike
+        else [one.posterior(basis, own) for one, own in zip(selected, several, strict=True)]
+    )
+    for one, (given, shares), chosen, posterior in zip(
+        classifiers, asked, selected, posteriors, strict=True
+    ):
         for name in OF_ROWS:
             if hasattr(first, name):
                 setattr(one, name, getattr(first, name))
         one.classes_ = given.classes
-        labels = given.labels._replace(rows_were_chosen=rows_were_chosen)
-        selected = model.select(basis, labels)
-        if one is first:
-            _warn_of_unused_blocks(basis, selected)
-        posterior = selected.posterior(basis, labels)
-        one.model_ = selected.used(posterior)
+        one.model_ = chosen.used(posterior)
         one._feature_space, one._basis = one.graph_.feature_space, basis
         one.withdrawn_ = np.arange(0)
         one._explore(posterior, inference, shares)

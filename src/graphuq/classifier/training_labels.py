@@ -128,7 +128,8 @@ def _soft_labels(
         len(wrong) == 0,
         "y",
         f"{q[row].tolist()} in row {row}, which are no probabilities",
-        "give numbers >= 0 that sum to 1, or NaN or 0 in all columns of an unlabelled row",
+        "give numbers >= 0 that sum to 1, or NaN or 0 in all columns of an unlabelled row; or use "
+        "gq.MultilabelClassifier, if a row may have several tags",
     )
     rows = np.flatnonzero(given)
     q = q[rows] / total[rows, None]

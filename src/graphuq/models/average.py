@@ -1,19 +1,24 @@
 """The default model: an average over components that were learnt from other data sets."""
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from jaxtyping import Float
 from scipy.special import chdtr, softmax
 
+from graphuq.distributions import Categorical
 from graphuq.errors import IncompatibleParts, require
-from graphuq.inference.model_average import N_CHECKED, keep_screened, screened
+from graphuq.inference.model_average import N_CHECKED, Screened, keep_screened, screened
 from graphuq.likelihoods import Probit
 from graphuq.models.base import Model, eigenpairs_of
+from graphuq.models.common_component import common_log_odds
 from graphuq.models.labels import Labels
 from graphuq.models.learnt_odds import learnt_mixture
+from graphuq.models.mixture import Mixture, changed
 from graphuq.posterior.posterior import Posterior
-from graphuq.spectrum import Laplacian, SpectralBasis
+from graphuq.spectrum import Basis, Laplacian, SpectralBasis
 from graphuq.spectrum.blocks import EIGENPAIRS
 
 ENOUGH_EACH = 2  # labels a class, on average, from which other blocks improve the log score
@@ -83,35 +88,62 @@ class Average(Model):
 
     def posterior(self, basis: SpectralBasis | Laplacian, labels: Labels) -> Posterior:
         """Return the weighted set of posteriors; see `Model.posterior`."""
+        own = self._checked(basis, labels)
+        if not (own.blocks and labels.are_enough(ENOUGH_EACH)):
+            return self._on(eigenpairs_of(own), labels)
+        average = self._on(own, labels, SHARPNESS)
+        found = screened(average)
+        kept = _likely_blocks(average, found)
+        if kept is not None:
+            left = own.with_blocks(kept) if kept else eigenpairs_of(own)
+            return _screened_before(self._on(left, labels, SHARPNESS), average, found, kept)
+        return _screened_before(average, average, found, None)
+
+    def posteriors(
+        self, basis: SpectralBasis | Laplacian, several: Sequence[Labels]
+    ) -> list[Posterior]:
+        """Return weighted sets, whose odds each tag learns from the labels of all others, too.
+
+        See `graphuq.models.common_component`. One tag alone has the posterior of `posterior`.
+        """
+        if len(several) == 1:
+            return [self.posterior(basis, several[0])]
+        checked = [self._checked(basis, labels) for labels in several]
+        whole = checked[0].blocks and all(labels.are_enough(ENOUGH_EACH) for labels in several)
+        own = checked[0] if whole else eigenpairs_of(basis)
+        n_labels = round(float(np.mean([len(labels.codes) for labels in several])))
+        made = [self._on(own, one, SHARPNESS if whole else 1.0, n_labels) for one in several]
+        found = [screened(one) for one in made]
+        mixture: Any = made[0].prior
+        log_prior = mixture.log_probabilities
+        evidences = np.array([one.log_weights for one in found]) - log_prior
+        odds = common_log_odds(log_prior, evidences)
+        return [
+            _of_odds(one, known._replace(log_weights=logs + given), given)
+            for one, known, logs, given in zip(made, found, evidences, odds, strict=True)
+        ]
+
+    def _checked(self, basis: SpectralBasis | Laplacian, labels: Labels) -> Any:
+        """Return the basis; raise `IncompatibleParts` if it, or labels, cannot be used."""
         self.check(labels)
         if isinstance(basis, Laplacian) or basis.tail_eigenvalue is not None:
             raise IncompatibleParts(
                 f"{self} needs eigenpairs without a tail; pass gq.Basis.of(graph), and leave "
                 "tail_eigenvalue out"
             )
-        if not (basis.blocks and labels.are_enough(ENOUGH_EACH)):
-            return self._on(eigenpairs_of(basis), labels)
-        average = self._on(basis, labels, SHARPNESS)
-        own: Any = basis
-        prior: Any = average.prior
-        found = screened(average)
-        of_blocks, shares = np.array(prior.blocks)[found.numbers], softmax(found.log_weights)
-        names = [block.name for block in basis.blocks]
-        least = MIN_SHARE if len(labels.codes) <= N_CHECKED else MIN_SHARE_OF_SOME
-        kept = [n for n in names if shares[prior.uses(n)[found.numbers]].sum() >= least]
-        if kept != names:
-            left = own.with_blocks(kept) if kept else eigenpairs_of(basis)
-            average = self._on(left, labels, SHARPNESS)
-        places = np.arange(basis.n_columns)
-        columns = np.concatenate([places[own.columns_of(n)] for n in (EIGENPAIRS, *kept)])
-        keep_screened(average, found, of_blocks, columns)
-        return average
+        return basis
 
-    def _on(self, basis: SpectralBasis, labels: Labels, sharpness: float = 1.0) -> Posterior:
+    def _on(
+        self,
+        basis: SpectralBasis,
+        labels: Labels,
+        sharpness: float = 1.0,
+        n_labels: int | None = None,
+    ) -> Posterior:
         n_classes = labels.n_classes
         return Posterior(
             basis,
-            learnt_mixture(basis, n_classes, len(labels.codes)),
+            learnt_mixture(basis, n_classes, n_labels or len(labels.codes)),
             Probit(1.0, n_classes, random_labels=True),
             labels.nodes,
             labels.values(n_classes > 2),
@@ -131,3 +163,45 @@ class Average(Model):
             return "random"
         spread = ((counts - counts.mean()) ** 2).sum() / counts.mean()
         return "by-class" if chdtr(len(counts) - 1, spread) <= CHANCE else "random"
+
+
+def _likely_blocks(average: Posterior, found: Screened) -> list[str] | None:
+    """Return the blocks that the screening leaves probable, or None for all of them."""
+    prior: Any = average.prior
+    shares = softmax(found.log_weights)
+    names = [block.name for block in average.spectrum.blocks]
+    least = MIN_SHARE if len(average.labels) <= N_CHECKED else MIN_SHARE_OF_SOME
+    kept = [n for n in names if shares[prior.uses(n)[found.numbers]].sum() >= least]
+    return None if kept == names else kept
+
+
+def _screened_before(
+    posterior: Posterior, average: Posterior, found: Screened, kept: list[str] | None
+) -> Posterior:
+    """Return a posterior that keeps what was screened of an average, on some of its blocks."""
+    own, prior = average.spectrum, average.prior
+    names: Any = [block.name for block in own.blocks] if kept is None else kept
+    places = np.arange(own.n_columns)
+    columns = np.concatenate([places[own.columns_of(n)] for n in (EIGENPAIRS, *names)])
+    of_blocks = np.array(prior.blocks)[found.numbers]  # type: ignore[attr-defined]
+    keep_screened(posterior, found, of_blocks, columns)
+    return posterior
+
+
+def _of_odds(average: Posterior, found: Screened, log_odds: Float[np.ndarray, " M"]) -> Posterior:
+    """Return an average with other odds of its components, without improbable blocks."""
+    mixture: Any = average.prior
+    odds = np.exp(log_odds - log_odds.max())
+    prior: Any = changed(mixture, {"component": Categorical(odds)})
+    own: Any = average.spectrum
+    if not isinstance(own, Basis) or not own.blocks:
+        return replace(average, prior=prior)
+    kept = _likely_blocks(average, found)
+    if kept is None:
+        return _screened_before(replace(average, prior=prior), average, found, None)
+    blocks = {EIGENPAIRS, *kept}
+    has = [all(term.block in blocks for term in terms) for terms in mixture.components]
+    few = [terms for terms, is_kept in zip(mixture.components, has, strict=True) if is_kept]
+    left = own.with_blocks(kept) if kept else eigenpairs_of(own)
+    less = replace(average, spectrum=left, prior=Mixture(few, Categorical(odds[has])))
+    return _screened_before(less, average, found, kept)

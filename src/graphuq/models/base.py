@@ -2,6 +2,7 @@
 
 import dataclasses
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from typing import Any
 
 from graphuq.inference.model_average import likeliest_component
@@ -35,6 +36,19 @@ class Model(ABC):
         IncompatibleParts
             If the model is not made for this basis or these labels.
         """
+
+    def posteriors(
+        self, basis: SpectralBasis | Laplacian, several: Sequence[Labels]
+    ) -> list[Posterior]:
+        """Return the posterior of each of several tags, by default as if it were alone.
+
+        Parameters
+        ----------
+        basis : Basis, Spectrum or Laplacian
+        several : sequence of Labels
+            One for each tag, on the same nodes; not all of them need to label the same rows.
+        """
+        return [self.posterior(basis, labels) for labels in several]
 
     def check(self, labels: Labels) -> None:
         """Raise, before a graph is made, if the model is not made for these labels.

@@ -1,5 +1,6 @@
 """The default model of ordered classes: an average over components, with one set of thresholds."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -77,6 +78,12 @@ class OrderedAverage(Average):
             raise IncompatibleParts(
                 f"{self} takes no weights of labels: leave sample_weight out, or the order"
             )
+
+    def posteriors(
+        self, basis: SpectralBasis | Laplacian, several: Sequence[Labels]
+    ) -> list[Posterior]:
+        """Return the posterior of each of several grades by itself."""
+        return [self.posterior(basis, labels) for labels in several]
 
     def posterior(self, basis: SpectralBasis | Laplacian, labels: Labels) -> Posterior:
         """Return the weighted set of posteriors; see `Model.posterior`."""

@@ -4,6 +4,7 @@ from graphuq.inference.model_average.class_shares import ClassShares, are_many_o
 from graphuq.inference.model_average.each_component import EachComponent, coefficients_given
 from graphuq.inference.model_average.likely_components import (
     N_CHECKED,
+    Screened,
     keep_earlier,
     keep_screened,
     likeliest_component,
@@ -20,6 +21,7 @@ __all__ = [
     "ClassShares",
     "EachComponent",
     "ModelAverage",
+    "Screened",
     "are_many_of_two",
     "coefficients_given",
     "keep_earlier",
