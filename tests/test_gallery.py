@@ -61,6 +61,9 @@ CLAIMS = {
         and names["scores"]["with the order"][1] < names["scores"]["without"][1]
         and names["correlation"] > 0.5
     ),
+    "data/tags.py": lambda names: (
+        names["right"].mean() > 0.85 and abs(names["right"].mean() - names["expected"]) < 0.08
+    ),
     "data/network.py": lambda names: names["accuracy"] > 0.9,
     "data/numbers_as_labels.py": lambda names: (
         names["error"] < names["error_process"] and 0.8 < names["inside"] < 0.97
