@@ -48,7 +48,7 @@ print(f"{right.mean():.1%} of the tags are right, and {expected:.1%} were expect
 # %%
 # The pictures whose tags are the least certain are those to look at next.
 doubtful = classifier.query(6, "entropy")
-figure, panels = plt.subplots(1, 6, figsize=(11, 2.6), layout="constrained")
+figure, panels = plt.subplots(1, 6, figsize=(11, 3.2), layout="constrained")
 for panel, row in zip(panels, doubtful.tolist(), strict=True):
     panel.imshow(X[row].reshape(8, 8), cmap="gray_r")
     p = classifier.tag_probabilities_[row]
