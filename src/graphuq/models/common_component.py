@@ -11,7 +11,7 @@ and given the labels of all other tags the component of tag t has the prior prob
     Σ_m* p(m*) Π_{s≠t} W_s(m*) ((1 − ε) [m = m*] + ε p(m)) / Σ_m* p(m*) Π_{s≠t} W_s(m*),
 
 which takes the place of p in the average of tag t. This is exact for these evidences, without any
-iteration. See docs/theory/labels.md, "Several labels a row".
+iteration. See docs/theory/tags.md.
 """
 
 import numpy as np

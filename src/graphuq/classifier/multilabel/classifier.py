@@ -31,7 +31,7 @@ class MultilabelClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     A row may have several tags at once: genres of a film, topics of a text, functions of a gene.
     Each tag is a question with the answers yes and no, which some rows are labelled for. There is
     one graph and one basis for all tags, and a posterior for each; see docs/tags.md and
-    docs/theory/labels.md, "Several labels a row".
+    docs/theory/tags.md.
 
     Parameters
     ----------
