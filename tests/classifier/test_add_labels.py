@@ -87,3 +87,37 @@ def test_rows_to_label_next_are_neither_labelled_nor_withdrawn(tmp_path):
         classifier.query(candidates=[180])
     with pytest.raises(InvalidInput, match="unknown"):
         classifier.query(rule="best")
+
+
+@pytest.mark.parametrize("is_loaded", [False, True])
+def test_equal_numbers_of_proposed_rows_are_no_sign_of_a_choice(is_loaded, tmp_path):
+    """Two classes of 20 and 100 rows that meet: rows between them are equally often of either.
+
+    The same labels, added without `query`, look as if someone had chosen ten of each class.
+    """
+    rng = np.random.default_rng(0)
+    truth = np.repeat([0, 1], [20, 100])
+    features = rng.normal(size=(120, 2)) + 1.5 * truth[:, None]
+    y = np.full(120, -1)
+    y[[0, 119]] = truth[[0, 119]]
+    options = {**OPTIONS, "missing_label": -1}
+    proposing = gq.GraphClassifier(**options).fit(features, y)
+    rows = proposing.query(n=116, candidates=np.arange(2, 118))
+    rows = np.concatenate([rows[truth[rows] == k][:9] for k in (0, 1)])
+    if is_loaded:
+        proposing.save(tmp_path / "fit.nc")
+        proposing = gq.load(tmp_path / "fit.nc")
+    proposing.add_labels(rows, truth[rows])
+    assert proposing.result_.posterior.label_design == "random"
+    other = gq.GraphClassifier(**options).fit(features, y).add_labels(rows, truth[rows])
+    assert other.result_.posterior.label_design == "by-class"
+    said = gq.models.Average("random")
+    y[rows] = truth[rows]
+    expected = gq.GraphClassifier(model=said, **options).fit(features, y)
+    found, wrong = (
+        np.abs(one.label_distributions_ - expected.label_distributions_).max()
+        for one in (proposing, other)
+    )
+    assert found < 0.02 < 0.05 < wrong
+    proposing.add_labels(rows, np.full(len(rows), -1)).add_labels([1, 118], truth[[1, 118]])
+    assert proposing.result_.posterior.label_design == "by-class"  # none is proposed any more

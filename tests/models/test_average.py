@@ -50,6 +50,12 @@ def test_nearly_equal_numbers_too_if_chance_seldom_makes_them(counts, expected):
     assert (chance < 0.05) == (expected == "by-class")
 
 
+def test_rows_that_were_proposed_were_not_chosen_class_by_class():
+    labels = labels_of([1, 1, 0, 0])._replace(rows_were_chosen=True)
+    assert Average().design_of(labels) == "random"
+    assert Average("by-class").design_of(labels) == "by-class"  # the user knows
+
+
 def test_label_design_that_cannot_be_used():
     with pytest.raises(InvalidInput, match="label_design: 'sorted'"):
         Average(label_design="sorted")

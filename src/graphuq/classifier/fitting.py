@@ -129,7 +129,7 @@ def fit_together(
         one.classes_ = given.classes
         one.model_ = chosen.used(posterior)
         one._feature_space, one._basis = one.graph_.feature_space, basis
-        one.withdrawn_ = np.arange(0)
+        one.withdrawn_, one._queried = np.arange(0), np.arange(0)
         one._explore(posterior, inference, shares)
 
 

@@ -33,6 +33,7 @@ class Incremental:
     classes_: np.ndarray
     graph_: "Graph"
     withdrawn_: np.ndarray
+    _queried: np.ndarray  # rows that `query` returned since the fit
     result_: "Result"
     inference: Any
     class_proportions: Any
@@ -125,6 +126,9 @@ class Incremental:
     ) -> Int[np.ndarray, " n"]:
         """Return rows to label next, the most useful first.
 
+        Give their labels to `add_labels`: it knows that these rows were not chosen class by class.
+        A new fit of all labels does not, unless ``model=gq.models.Average("random")`` says so.
+
         Parameters
         ----------
         n : int, default 10
@@ -170,7 +174,9 @@ class Incremental:
         shown = np.ones(len(self.result_.has_evidence), dtype=bool)
         shown[hidden] = False
         found = query(self.result_, n, rule, rows[shown[rows]])
-        return found if self._stored is None else self._stored.sample[found]
+        found = found if self._stored is None else self._stored.sample[found]
+        self._queried = np.union1d(self._queried, found)
+        return found
 
     @one_at_a_time
     def add_rows(

@@ -63,6 +63,7 @@ def tree_of_classifier(classifier: "GraphClassifier") -> "xr.DataTree":
         "params": json.dumps(stored_params(classifier)),
         "model": json.dumps(to_plain(classifier.model_, "model_")),
         "withdrawn": json.dumps(classifier.withdrawn_.tolist()),
+        "queried": json.dumps(classifier._queried.tolist()),
         "tuning": json.dumps(None if threshold is None else [part.tolist() for part in threshold]),
     }
     for name, array in classifier._more_to_store().items():
@@ -106,6 +107,7 @@ def classifier_from(
         classifier.model_ = from_plain(json.loads(stored.attrs["model"]))
         describe_features(classifier, stored, space)
         classifier.withdrawn_ = np.array(json.loads(stored.attrs["withdrawn"]), np.int64)
+        classifier._queried = np.array(json.loads(stored.attrs["queried"]), np.int64)
         threshold = json.loads(stored.attrs["tuning"])
         classifier._tuning = (
             None if threshold is None else ClassThreshold(*map(np.array, threshold))

@@ -80,6 +80,7 @@ def warm_started(
             len(classes),
             posterior.label_weights,
             ordered=is_ordered(classifier.ordered),
+            rows_were_chosen=bool(np.isin(posterior.labelled, classifier._queried).any()),
         )
         basis = _with_all_blocks(classifier, posterior.spectrum)
         made = model_of(classifier.model).posterior(basis, labels)

@@ -49,7 +49,9 @@ class Average(Model):
         can, and the verdict says what depends on them.
         "random": they are evidence. "auto": by class, if all classes have the same number of
         labels, at least two, or numbers that are more equal than those of about 95 % of random
-        draws from equally common classes (by the χ² distribution of Pearson 1900).
+        draws from equally common classes (by the χ² distribution of Pearson 1900). Rows that
+        `graphuq.acquisition.query` proposed lie where classes meet, which makes numbers equal, so
+        that with labels of such rows "auto" is "random".
 
     Examples
     --------

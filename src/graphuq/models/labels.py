@@ -28,8 +28,9 @@ class Labels(NamedTuple):
     ordered : bool, default False
         Whether codes are those of grades, the lowest first, some of which may have no label.
     rows_were_chosen : bool, default False
-        Whether someone chose the labelled rows without regard to these classes, as for one of
-        several tags: then equal numbers of labels are chance.
+        Whether rows, and not numbers of labels of each class, were chosen: for one of several tags,
+        or some of them because `graphuq.acquisition.query` proposed them. Then equal numbers are
+        chance.
     """
 
     nodes: Int[np.ndarray, " J"]

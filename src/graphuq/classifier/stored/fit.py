@@ -133,7 +133,7 @@ def fit_in_store(classifier: Any, X: Any, y: Any, sample_weight: Any = None) -> 
     vars(classifier).pop("feature_names_in_", None)
     if table.names:
         classifier.feature_names_in_ = np.array(table.names, dtype=object)
-    classifier.withdrawn_ = np.arange(0)
+    classifier.withdrawn_, classifier._queried = np.arange(0), np.arange(0)
 
 
 def changed_labels(classifier: Any, rows: Any, values: Any, given: Any, method: Any) -> None:
@@ -145,8 +145,9 @@ def changed_labels(classifier: Any, rows: Any, values: Any, given: Any, method: 
     classes, codes = labels.coded
     check_classes(classes, None)
     model.check(Labels(labels.rows, codes, len(classes)))
+    proposed = bool(np.isin(labels.rows, classifier._queried).any())
     with running(classifier) as tasks:
-        _explore(classifier, fit.stages, labels, fit.needed, model, method, tasks)
+        _explore(classifier, fit.stages, labels, fit.needed, model, method, tasks, proposed)
 
 
 def _explore(
@@ -157,6 +158,7 @@ def _explore(
     model: Model,
     method: Any,
     tasks: Tasks,
+    proposed: bool = False,
 ) -> None:
     """Find the posterior, unless it is in the store, and set the attributes of the classifier."""
     classes, codes = given.coded
@@ -168,6 +170,7 @@ def _explore(
         "inference": repr(method),
         "sampled": sizes(),
         "seed": int(classifier.random_state),
+        "proposed": proposed,
     }
     stage = Stage.of(stages.store, "posterior", described, [stages.first.pairs])
     before = classifier.__dict__.copy()
@@ -179,7 +182,7 @@ def _explore(
             classifier._tuning = None
             classifier._describe()
         else:
-            _infer(classifier, stage, stages, given, model, method, tasks)
+            _infer(classifier, stage, stages, given, model, method, tasks, proposed)
     except BaseException:
         vars(classifier).clear()
         vars(classifier).update(before)
@@ -201,12 +204,13 @@ def _infer(
     model: Model,
     method: Any,
     tasks: Tasks,
+    proposed: bool,
 ) -> None:
     """Choose hyperparameters, find the posterior at a sample of the rows, and write it."""
     stored, (classes, codes) = stages.first.stored, given.coded
     sample = sample_of(stages, given.rows)
     basis = sampled_basis(stages, sample, tasks)
-    labels = Labels(nodes_of(given.rows, sample), codes, len(classes))
+    labels = Labels(nodes_of(given.rows, sample), codes, len(classes), rows_were_chosen=proposed)
     selected = model.select(basis, labels)
     posterior = selected.posterior(basis, labels)
     classifier.model_ = selected.used(posterior)
