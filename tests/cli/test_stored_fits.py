@@ -1,6 +1,7 @@
 """``graphuq query`` and ``explain``: rows to label next, and why a row has its class."""
 
 import json
+import re
 
 import numpy as np
 import pandas as pd
@@ -34,6 +35,22 @@ def said(capsys):
         return code, json.loads(capsys.readouterr().out)
 
     return ask
+
+
+def test_the_help_says_how_rows_that_were_proposed_are_classified_again(said, capsys, tmp_path):
+    """Both classes have four labels, which look as if someone had chosen so many of each."""
+    assert run(["query", "--help"]) == 0
+    words = " ".join(capsys.readouterr().out.replace("│", " ").split())
+    [model] = re.findall(r"--model '([^']+)'", words)
+    table = pd.DataFrame(MOONS.features, columns=["a", "b"]).assign(label="")
+    for name in ("left", "right"):
+        table.loc[np.flatnonzero(NAMES == name)[:4], "label"] = name
+    table.to_csv(tmp_path / "moons.csv", index=False)
+    command = ["classify", tmp_path / "moons.csv", "--label-column", "label", "--quiet"]
+    for more, design in ([], "by-class"), (["--model", model], "random"):
+        assert said(*command, *more, "-o", tmp_path / design)[0] == 0
+        stored = gq.load(tmp_path / design / "posterior.nc")
+        assert stored.result_.posterior.label_design == design
 
 
 @pytest.mark.parametrize("rule", ["auto", "entropy"])

@@ -22,6 +22,9 @@ def query(
 ) -> None:
     """Name the rows to label next, the most useful first, with what is inferred of them.
 
+    Once they have labels, classify again with --model 'Average("random")', which says that nobody
+    chose how many labels each class has.
+
     Example: graphuq query out/posterior.nc --n 5
     """
     from graphuq.cli.fits import read_fit
