@@ -44,7 +44,7 @@ def test_the_help_says_how_rows_that_were_proposed_are_classified_again(said, ca
     [model] = re.findall(r"--model '([^']+)'", words)
     table = pd.DataFrame(MOONS.features, columns=["a", "b"]).assign(label="")
     for name in ("left", "right"):
-        table.loc[np.flatnonzero(NAMES == name)[:4], "label"] = name
+        table.loc[np.flatnonzero(name == NAMES)[:4], "label"] = name
     table.to_csv(tmp_path / "moons.csv", index=False)
     command = ["classify", tmp_path / "moons.csv", "--label-column", "label", "--quiet"]
     for more, design in ([], "by-class"), (["--model", model], "random"):
