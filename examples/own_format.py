@@ -11,9 +11,9 @@ import graphuq as gq
 
 
 class JsonLines(gq.results.TableFormat):
-    """One JSON object a line."""
+    """One JSON object a line, as NDJSON."""
 
-    suffix = ".jsonl"
+    suffix = ".ndjson"
 
     def read(self, path, text_columns=()):
         """Return the table of a file."""
@@ -32,6 +32,6 @@ if __name__ == "__main__":
     moons = gq.datasets.two_moons(200, n_features=2, noise_std=0.1, rng=1)
     y = np.where(np.arange(200) < 10, moons.classes, -1)
     classifier = gq.GraphClassifier(inference="expectation-propagation").fit(moons.features, y)
-    file = Path(tempfile.mkdtemp()) / "moons.jsonl"
+    file = Path(tempfile.mkdtemp()) / "moons.ndjson"
     gq.results.write_table(classifier.result_.to_dataframe(), file)
     print(f"{file.name}: {len(JsonLines().read(file))} rows")

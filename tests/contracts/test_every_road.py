@@ -106,10 +106,10 @@ def test_report(fitted, tmp_path):
 def test_commands(own, fitted, tmp_path):
     """Both commands read and write a format of the user's own, with all other parts."""
     table = pd.DataFrame(MOONS.features, columns=["a", "b"]).assign(y=GIVEN)
-    own["own_format"].JsonLines().write(table, tmp_path / "moons.jsonl")
+    own["own_format"].JsonLines().write(table, tmp_path / "moons.ndjson")
     options = ["--graph", GRAPH, "--model", MODEL, "--inference", "laplace", "--quiet"]
     ours = ["--format", "jsonl", "-o", str(tmp_path / "out"), *options]
-    file = str(tmp_path / "moons.jsonl")
+    file = str(tmp_path / "moons.ndjson")
     assert run([*PARTS, "classify", file, "--label-column", "y", *ours]) == 0
     answers = pd.read_json(tmp_path / "out" / "predictions.jsonl", lines=True)
     assert answers["label"].tolist() == fitted.transduction_.tolist()

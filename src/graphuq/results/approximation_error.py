@@ -248,7 +248,8 @@ def approximation_error(
     is_plain = _are_means_of_draws(posterior, gaussian, rows)
     influence[:, is_plain] -= labels[:, is_plain] - plain[is_plain]
     told = plain.copy()
-    told[~is_plain] = np.asarray(gaussian.labelled_label_mean)[rows.at_labelled[~is_plain]]
+    if not is_plain.all():
+        told[~is_plain] = np.asarray(gaussian.labelled_label_mean)[rows.at_labelled[~is_plain]]
     errors = np.abs(weighted - told) + N_ERRORS * influence.std(axis=0) / np.sqrt(n)
     unit = 1 if posterior.likelihood.has_codes else 2  # the label mean of two classes is 2p − 1
     return ApproximationError(acceptance, float(errors.max()) / unit)
@@ -260,7 +261,8 @@ def _are_means_of_draws(
     """Return at which rows the label mean is that of the Gaussian; see `summaries.binary`."""
     own = np.asarray(gaussian.labelled_label_mean)
     found = np.ones(len(rows.scale), dtype=bool)
-    if own.ndim == 1 and posterior.likelihood.link is None:  # of two classes
+    likelihood = posterior.likelihood
+    if not likelihood.has_codes and likelihood.link is None:  # of two classes
         known = np.flatnonzero(rows.at_labelled >= 0)
         found[known] = ~np.isfinite(own[rows.at_labelled[known]])
     return found
