@@ -24,7 +24,9 @@ if TYPE_CHECKING:
 
 POLL_S = 0.2  # seconds between looks at the session
 MARGIN = 1.1  # by which ends are moved out: docs/measurements/errors_left.md
-NICENESS = 10  # by which the thread is nicer than the others, as with the command nice
+# By which the thread is nicer than the others. With more, a busy machine would let it wait while it
+# holds Python's global lock, and the page with it.
+NICENESS = 3
 REST = 2.0  # seconds of rest for each second of work, so that the page has the processor
 
 
