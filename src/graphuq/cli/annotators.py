@@ -33,12 +33,17 @@ def annotators_from(text: str | None, beside: Mapping[str, Any]) -> list[str]:
     if text is None:
         return []
     refuse_given(beside, "--annotator-columns", "leave one of the two out")
+    return names_in(text, "--annotator-columns", "ann,bob,cyd")
+
+
+def names_in(text: str, option: str, example: str) -> list[str]:
+    """Return the names of different columns, which have commas between them."""
     names = [name.strip() for name in text.split(",")]
     require(
         all(names) and len(set(names)) == len(names),
-        "--annotator-columns",
+        option,
         f"{text!r}",
-        "name different columns, with commas between them: ann,bob,cyd",
+        f"name different columns, with commas between them: {example}",
     )
     return names
 

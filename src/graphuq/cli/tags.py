@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from graphuq.cli.annotators import names_in
 from graphuq.cli.columns import refuse_others
 from graphuq.cli.facts import the_facts
 from graphuq.errors import InvalidInput, require
@@ -57,7 +58,10 @@ def classify_tags(command: Callable[..., None], given: Mapping[str, Any]) -> Non
     of_estimator = [name for name in options if name not in UNUSED]
     refuse_others(command, given, (*USED, "given"), of_estimator, "--tag-columns")
     check_format(given["file_format"])
-    columns, output = names_of_columns(given["tag_columns"]), given["output"]
+    columns, output = (
+        names_in(given["tag_columns"], "--tag-columns", "comedy,drama"),
+        given["output"],
+    )
     require_unread({"FILE": given["file"]}, output, *OF_FIT)
     with output_folder(output):
         parameters = classifier_options(options)
@@ -83,24 +87,6 @@ def classify_tags(command: Callable[..., None], given: Mapping[str, Any]) -> Non
         tags=of_tags.to_dict("records"),
     )
     facts.wrote(*(output / name for name in written))
-
-
-def names_of_columns(text: str) -> list[str]:
-    """Return the names of the columns of ``--tag-columns``.
-
-    Raises
-    ------
-    InvalidInput
-        If a name is empty or repeats.
-    """
-    names = [name.strip() for name in text.split(",")]
-    require(
-        all(names) and len(set(names)) == len(names),
-        "--tag-columns",
-        f"{text!r}",
-        "name different columns, with commas between them: comedy,drama",
-    )
-    return names
 
 
 def tags_of_texts(texts: np.ndarray, columns: list[str]) -> Any:
