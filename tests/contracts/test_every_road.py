@@ -149,8 +149,12 @@ def test_files_that_are_no_parts(name, text, words, tmp_path, capsys):
     assert run(["--parts", str(tmp_path / "missing.py"), "datasets", "voting"]) == 2
 
 
-def test_two_formats_of_one_suffix_are_refused():
+@pytest.mark.parametrize("name", ["Other", "Csv"])
+def test_two_formats_of_one_suffix_are_refused(name):
+    """Also if the other one has the name of graphuq's: it is no class that was defined again."""
+
     class Other(gq.results.TableFormat):
+        __qualname__ = name
         suffix = ".csv"
 
         def read(self, path, text_columns=()):

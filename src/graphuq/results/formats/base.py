@@ -98,13 +98,19 @@ def table_formats() -> dict[str, TableFormat]:
                 continue
             other = found.get(kind.suffix, kind)
             require(
-                other.__qualname__ == kind.__qualname__,
+                other.__qualname__ == kind.__qualname__
+                and _is_built_in(other) == _is_built_in(kind),
                 "suffix",
                 f"{kind.suffix!r} of {kind.__name__} is that of {other.__name__}",
                 "choose another one",
             )
             found[kind.suffix] = kind  # of a class that was defined again, the last one counts
     return {suffix: kind() for suffix, kind in found.items()}
+
+
+def _is_built_in(kind: type[TableFormat]) -> bool:
+    """Return whether a format is one of graphuq's."""
+    return kind.__module__.partition(".")[0] == "graphuq"
 
 
 def formats_of_reading() -> dict[str, TableFormat]:
