@@ -9,7 +9,7 @@ from scipy import sparse
 
 import graphuq as gq
 from graphuq.errors import IncompatibleParts, InvalidInput
-from graphuq.graphs.principal import principal_components
+from graphuq.graphs.principal import PrincipalComponents
 from graphuq.models import Mixture, Term
 from graphuq.models.learnt_odds import learnt_mixture
 from graphuq.results.trust.truncation import last_eigenvalue, mean_omitted_eigenvalue
@@ -202,15 +202,15 @@ def test_the_field_of_a_component_is_the_sum_of_its_terms():
 
 def test_principal_components_are_those_of_the_covariance():
     centred = X - X.mean(axis=0)
-    scores, variances = principal_components(X)
+    scores, variances = PrincipalComponents(X).of(standardised=False)
     np.testing.assert_allclose(variances / variances[0], _shares(centred), rtol=1e-10)
     products = centred @ centred.T / np.square(X.std(axis=0)).max()
     np.testing.assert_allclose(scores @ scores.T, products, atol=1e-10)
     np.testing.assert_allclose((scores**2).mean(axis=0), variances)
     standard = centred / X.std(axis=0)
-    scores, _ = principal_components(np.column_stack([X * 1e3, np.ones(80)]), standardised=True)
+    scores, _ = PrincipalComponents(np.column_stack([X * 1e3, np.ones(80)])).of(standardised=True)
     np.testing.assert_allclose(scores @ scores.T, standard @ standard.T, atol=1e-8)
-    assert principal_components(np.ones((80, 2))).scores.shape == (80, 0)
+    assert PrincipalComponents(np.ones((80, 2))).of(standardised=False).scores.shape == (80, 0)
 
 
 def _shares(centred):
@@ -225,7 +225,7 @@ def test_many_features_have_approximate_components():
     rows += 0.01 * rng.normal(size=rows.shape)
     for given in (rows, sparse.csr_array(np.where(rows > 0, rows, 0.0))):
         dense = given.toarray() if sparse.issparse(given) else given - given.mean(axis=0)
-        scores, variances = principal_components(given)
+        scores, variances = PrincipalComponents(given).of(standardised=False)
         assert len(variances) <= 100
         np.testing.assert_allclose((variances / variances[0])[:3], _shares(dense)[:3], rtol=1e-3)
         left = np.linalg.svd(dense, full_matrices=False)[0][:, :3]
@@ -262,7 +262,8 @@ def test_the_second_graph_has_neighbours_by_mahalanobis_distance():
     found = WhitenedGraph(X).spectrum
     np.testing.assert_allclose(found.eigenvalues, expected.eigenvalues, atol=1e-8)
     np.testing.assert_allclose(found.degrees, expected.degrees, rtol=1e-6)
-    distances = ((whitened(X)[:, None] - whitened(X)[None]) ** 2).sum(axis=2)
+    own = whitened(PrincipalComponents(X))
+    distances = ((own[:, None] - own[None]) ** 2).sum(axis=2)
     np.testing.assert_allclose(distances, ((rows[:, None] - rows[None]) ** 2).sum(axis=2))
 
 

@@ -1,5 +1,6 @@
 """Principal components of features: the scores of all rows, and their variances."""
 
+from functools import cached_property
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -143,7 +144,7 @@ def main_axes(
 
 
 def principal_axes(moments: Moments, *, standardised: bool = False) -> Axes:
-    """Return up to 100 principal components of rows with these moments; see below."""
+    """Return the axes of up to 100 principal components of rows with these moments."""
     centre, squares = moments.centre, np.diag(moments.covariance)
     used = squares > CONSTANT * (squares + centre**2)
     if not used.any():
@@ -158,30 +159,42 @@ def principal_axes(moments: Moments, *, standardised: bool = False) -> Axes:
     return Axes(centre, directions, np.asarray(variances[kept]))
 
 
-def principal_components(
-    features: MatrixLike, *, standardised: bool = False, centred: bool = True
-) -> Principal:
-    """Return up to 100 principal components of features.
+class PrincipalComponents:
+    """Up to 100 principal components of a table, with or without standardised features.
+
+    Both are those of the same moments, which are computed once.
 
     Parameters
     ----------
     features : array_like or sparse matrix, shape (N, d)
         Dense ones are centred; sparse ones are not, and so stay sparse.
-    standardised : bool, default False
-        Whether each feature is first divided by its standard deviation, so that units have no
-        influence.
     centred : bool, default True
         Whether dense features are centred.
+
+    Raises
+    ------
+    InvalidInput
+        If features are not rows of finite numbers.
 
     Notes
     -----
     With more than 1,000 features they are approximate (Halko, Martinsson & Tropp 2011).
     """
-    matrix: Any = check_features(features, "features")
-    if matrix.shape[1] > EXACT_WIDTH:
-        return _approximate(matrix, standardised, centred)
-    axes = principal_axes(_moments(matrix, centred), standardised=standardised)
-    return Principal(_with_signs(axes.scores(matrix)), axes.variances)
+
+    def __init__(self, features: MatrixLike, *, centred: bool = True) -> None:
+        self.features: Any = check_features(features, "features")
+        self.centred = centred
+
+    def of(self, *, standardised: bool) -> Principal:
+        """Return the components; standardised features are divided by their deviations before."""
+        if self.features.shape[1] > EXACT_WIDTH:
+            return _approximate(self.features, standardised, self.centred)
+        axes = principal_axes(self._moments, standardised=standardised)
+        return Principal(_with_signs(axes.scores(self.features)), axes.variances)
+
+    @cached_property
+    def _moments(self) -> Moments:
+        return _moments(self.features, self.centred)
 
 
 def _moments(matrix: Any, centred: bool) -> Moments:
@@ -224,6 +237,7 @@ def _dense(rows: Any) -> Float[np.ndarray, "n d"]:
 
 
 def _with_signs(scores: Float[np.ndarray, "N r"]) -> Float[np.ndarray, "N r"]:
-    """Return scores whose entry of largest magnitude is positive, in each column."""
-    signs = np.where(-scores.min(axis=0) > scores.max(axis=0), -1.0, 1.0)
-    return np.ascontiguousarray(scores * signs)
+    """Turn scores so that the entry of largest magnitude is positive in each column."""
+    scores = np.ascontiguousarray(scores)
+    scores *= np.where(-scores.min(axis=0) > scores.max(axis=0), -1.0, 1.0)
+    return scores

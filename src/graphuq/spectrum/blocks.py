@@ -173,17 +173,19 @@ class Basis(SpectralBasis):
         powers = PowerFunctions(features)
         if not has_varying_rows(powers.features):
             return dataclasses.replace(self, blocks=())
-        blocks: list[Any] = [powers, WhitenedLinear(features)]
+        components = powers.components
+        blocks: list[Any] = [powers, WhitenedLinear(features, components=components)]
         if has_exponential(features):
             blocks.append(ExponentialFunctions(features))
         if has_whitened_graph(features):
-            blocks.append(WhitenedGraph(features, self.settings["laplacian"]))
+            laplacian = self.settings["laplacian"]
+            blocks.append(WhitenedGraph(features, laplacian, components=components))
             first = self if before is None or not before.has(JOINED_GRAPH) else before
             rows: Any = features
             tears = columns_that_tear(first.spectrum, rows[: first.n_nodes])
             if tears.any():
                 others = np.asarray(features)[:, ~tears]
-                blocks.append(JoinedGraph(others, self.settings["laplacian"]))
+                blocks.append(JoinedGraph(others, laplacian))
         return dataclasses.replace(self, blocks=tuple(blocks), features=features)
 
     def with_blocks(self, names: Iterable[str]) -> "Basis":
@@ -205,8 +207,11 @@ class Basis(SpectralBasis):
                 "give one row for each node",
             )
         scale = self.node_scale[:, None]
-        functions = [np.asarray(block.values) / scale for block in self.blocks]
-        return np.hstack([np.asarray(self.spectrum.eigenvectors), *functions])
+        found = np.empty((self.n_nodes, self.n_columns))
+        found[:, : self.n_eigenpairs] = self.spectrum.eigenvectors
+        for block in self.blocks:
+            np.divide(block.values, scale, out=found[:, self.columns_of(block.name)])
+        return found
 
     def columns_of(self, name: str) -> slice:
         """Return the places of the columns of a block: "eigenpairs", or the name of functions.

@@ -1,12 +1,13 @@
 """What all blocks of a basis share that are made of the features."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from jaxtyping import Float
 
-from graphuq.graphs.features import check_features, row_blocks
+from graphuq.graphs.features import row_blocks
 from graphuq.graphs.inputs import Features, MatrixLike
+from graphuq.graphs.principal import PrincipalComponents
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -16,6 +17,8 @@ class FeatureBlock:
     Attributes
     ----------
     features : array_like or sparse matrix, shape (N, d)
+    components : PrincipalComponents, optional
+        Those of the features, which several blocks may share.
 
     Raises
     ------
@@ -24,9 +27,12 @@ class FeatureBlock:
     """
 
     features: MatrixLike
+    components: PrincipalComponents = field(default=None, kw_only=True)  # type: ignore[assignment]
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "features", check_features(self.features, "features"))
+        if self.components is None:
+            object.__setattr__(self, "components", PrincipalComponents(self.features))
+        object.__setattr__(self, "features", self.components.features)
 
 
 def has_varying_rows(features: Features) -> bool:
@@ -44,5 +50,7 @@ def with_constant(columns: Float[np.ndarray, "N m"]) -> Float[np.ndarray, "N M"]
     """
     if not columns.shape[1]:
         return columns
-    scale = np.sqrt(len(columns) / (columns**2).sum())
-    return np.hstack([columns * scale, np.ones((len(columns), 1))])
+    found = np.ones((len(columns), columns.shape[1] + 1))
+    scale = np.sqrt(len(columns) / np.einsum("ij,ij->", columns, columns))
+    np.multiply(columns, scale, out=found[:, :-1])
+    return found

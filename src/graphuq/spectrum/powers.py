@@ -13,7 +13,6 @@ from functools import cached_property
 import numpy as np
 from jaxtyping import Float
 
-from graphuq.graphs.principal import principal_components
 from graphuq.spectrum.feature_block import FeatureBlock, with_constant
 
 POWERS = "powers"
@@ -48,7 +47,7 @@ class PowerFunctions(FeatureBlock):
     @cached_property
     def values(self) -> Float[np.ndarray, "N m"]:
         """Columns F with ``F Fᵀ`` the covariance, none if all rows are equal."""
-        scores, variances = principal_components(self.features)
+        scores, variances = self.components.of(standardised=False)
         weights = power_weights(variances)
         return with_constant(scores[:, weights > 0] * weights[weights > 0])
 

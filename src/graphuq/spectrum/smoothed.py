@@ -22,7 +22,7 @@ from sklearn.utils.extmath import randomized_svd
 from graphuq.errors import require
 from graphuq.graphs import Graph
 from graphuq.graphs.inputs import Features
-from graphuq.graphs.principal import principal_components
+from graphuq.graphs.principal import PrincipalComponents
 from graphuq.spectrum.feature_block import FeatureBlock, with_constant
 from graphuq.spectrum.laplacian import Laplacian
 from graphuq.spectrum.precision import Precision
@@ -85,7 +85,7 @@ class SmoothedFeatures(FeatureBlock):
     def values(self) -> Float[np.ndarray, "N m"]:
         """Columns F with ``F Fᵀ`` the covariance, none if no row is different from the others."""
         rows = unit_rows(smoothed(columns_of(self.features), self.graph, self.restart))
-        scores, variances = principal_components(rows, centred=False)
+        scores, variances = PrincipalComponents(rows, centred=False).of(standardised=False)
         shares = variances / variances.max(initial=0.0)
         return with_constant(scores * shares ** ((POWER - 1) / 2))
 

@@ -17,7 +17,7 @@ from scipy import sparse
 from graphuq.errors import GraphuqWarning
 from graphuq.graphs import SelfTuning, knn_graph
 from graphuq.graphs.inputs import MatrixLike
-from graphuq.graphs.principal import principal_components
+from graphuq.graphs.principal import PrincipalComponents
 from graphuq.spectrum.feature_block import FeatureBlock, with_constant
 from graphuq.spectrum.solve import laplacian_spectrum
 from graphuq.spectrum.spectrum import Spectrum
@@ -28,17 +28,14 @@ MAX_ROWS = 20_000  # of which a second graph is made
 N_NEIGHBORS, SHARPNESS = 15, 4.0  # as `GraphClassifier` has them
 
 
-def whitened(features: MatrixLike) -> Float[np.ndarray, "N r"]:
-    """Return principal components of standardised features, each of nearly unit variance.
+def whitened(components: PrincipalComponents) -> Float[np.ndarray, "N r"]:
+    """Return components of standardised features, each of nearly unit variance.
 
-    Components of less than a millionth of the largest variance are left out.
-
-    Parameters
-    ----------
-    features : array_like or sparse matrix, shape (N, d)
+    Those of less than a millionth of the largest variance are left out.
     """
-    scores, variances = principal_components(features, standardised=True)
-    return scores * whitening_weights(variances)
+    scores, variances = components.of(standardised=True)
+    scores *= whitening_weights(variances)
+    return scores
 
 
 def whitening_weights(variances: Float[np.ndarray, " r"]) -> Float[np.ndarray, " r"]:
@@ -82,7 +79,7 @@ class WhitenedLinear(FeatureBlock):
     @cached_property
     def values(self) -> Float[np.ndarray, "N m"]:
         """Columns, none if all rows are equal."""
-        return with_constant(whitened(self.features))
+        return with_constant(whitened(self.components))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -114,7 +111,7 @@ class WhitenedGraph(FeatureBlock):
     @cached_property
     def spectrum(self) -> Spectrum:
         """Eigenpairs of the second graph."""
-        rows = whitened(self.features)
+        rows = whitened(self.components)
         n_neighbors = min(N_NEIGHBORS, len(rows) - 1)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", GraphuqWarning)  # it is one of several parts
