@@ -10,8 +10,8 @@ probabilities that these give to 150 other nodes, by expectation propagation. `f
 mean log probability of the true classes under the average over blocks, weighted by evidence times
 ``exp(a + b log(J/K) + c log K)``. It prints what each block is worth, always for sets that had no
 part in the fit, and the sets that move. `sharpen` fits one power of the
-probabilities of the average, from two labels a class on, and prints what it is worth, also for sets
-that had no part in the fit. Sets that are kept for judging have no part in it.
+probabilities of the average, and prints what it is worth, also for sets that had no part in the
+fit. Sets that are kept for judging have no part in it.
 """
 
 import argparse
@@ -207,7 +207,7 @@ def sharpened(run, power):
 
 def sharpen():
     odds = json.loads(TABLE.read_text(encoding="utf-8"))
-    runs = [r for r in stored_runs() if r["rate"] >= 2]
+    runs = stored_runs()
     for r in runs:
         blocks = [b for b in r["blocks"] if b == EIGENPAIRS or b in odds]
         logs = [r["blocks"][b][0] + np.dot(odds.get(b, [0, 0, 0]), r["known"]) for b in blocks]
@@ -230,7 +230,7 @@ def sharpen():
         power = fitted(fold != k)
         for i in np.flatnonzero(fold == k):
             before[i], after[i] = sharpened(runs[i], 1.0), sharpened(runs[i], power)
-    for rate in RATES[1:]:
+    for rate in RATES:
         sets = sorted({key for key in keys if key[1] == rate})
         rows = [[i for i, key in enumerate(keys) if key == own] for own in sets]
         old, new = (np.array([x[own].mean(axis=0) for own in rows]) for x in (before, after))

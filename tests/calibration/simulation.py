@@ -192,7 +192,8 @@ def covariance_of(term, x):
     centred = x - x.mean(axis=0)
     standard = centred / centred.std(axis=0)
     inner = np.linalg.inv(standard.T @ standard / len(x) + 0.01 * np.eye(x.shape[1]))
-    cube = np.linalg.matrix_power(centred @ centred.T, 3)
+    products = centred @ centred.T
+    power = np.linalg.matrix_power(products / np.trace(products), 17)
     whitened = standard @ inner @ standard.T
     distances = np.abs(standard[:, None] - standard).sum(axis=2)
     if term.block == "whitened graph":
@@ -207,7 +208,7 @@ def covariance_of(term, x):
     else:
         covariance = {
             "exponential": np.exp(-distances * (len(x) - 1) / (2 * distances.sum(axis=1).mean())),
-            "powers": 1 + cube * len(x) / np.trace(cube),
+            "powers": 1 + power * len(x) / np.trace(power),
             "whitened linear": 1 + whitened * len(x) / np.trace(whitened),
         }[term.block]
     return covariance * len(x) / np.trace(covariance)

@@ -21,8 +21,6 @@ from graphuq.posterior.posterior import Posterior
 from graphuq.spectrum import Basis, Laplacian, SpectralBasis
 from graphuq.spectrum.blocks import EIGENPAIRS
 
-ENOUGH_EACH = 2  # labels a class, on average, from which other blocks improve the log score
-# (docs/archive/blocks.md)
 # Probability from which the components of a block are kept, given all labels, and given 30 of them.
 MIN_SHARE, MIN_SHARE_OF_SOME = 1e-2, 1e-3
 SHARPNESS = 1.22  # power of probabilities of an average over blocks; docs/archive/blocks.md
@@ -36,9 +34,8 @@ class Average(Model):
     """Average over Matérn priors on graphs and functions of the features, for a probit.
 
     Components and their prior odds were learnt from other data sets; see
-    `graphuq.models.learnt_odds`. From two labels a class on, other graphs and functions of the
-    features are part of the average if the basis has them, unless the labels, or 30 of them, leave
-    them improbable.
+    `graphuq.models.learnt_odds`. Other graphs and functions of the features are part of the average
+    if the basis has them, unless the labels, or 30 of them, leave them improbable.
 
     Parameters
     ----------
@@ -91,7 +88,7 @@ class Average(Model):
     def posterior(self, basis: SpectralBasis | Laplacian, labels: Labels) -> Posterior:
         """Return the weighted set of posteriors; see `Model.posterior`."""
         own = self._checked(basis, labels)
-        if not (own.blocks and labels.are_enough(ENOUGH_EACH)):
+        if not own.blocks:
             return self._on(eigenpairs_of(own), labels)
         average = self._on(own, labels, SHARPNESS)
         found = screened(average)
@@ -111,10 +108,10 @@ class Average(Model):
         if len(several) == 1:
             return [self.posterior(basis, several[0])]
         checked = [self._checked(basis, labels) for labels in several]
-        whole = checked[0].blocks and all(labels.are_enough(ENOUGH_EACH) for labels in several)
-        own = checked[0] if whole else eigenpairs_of(basis)
+        own: Any = checked[0] if checked[0].blocks else eigenpairs_of(basis)
         n_labels = round(float(np.mean([len(labels.codes) for labels in several])))
-        made = [self._on(own, one, SHARPNESS if whole else 1.0, n_labels) for one in several]
+        sharpness = SHARPNESS if checked[0].blocks else 1.0
+        made = [self._on(own, one, sharpness, n_labels) for one in several]
         found = [screened(one) for one in made]
         mixture: Any = made[0].prior
         log_prior = mixture.log_probabilities

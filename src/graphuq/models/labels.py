@@ -82,7 +82,3 @@ class Labels(NamedTuple):
     def values(self, multiclass: bool) -> Int[np.ndarray, " J"]:
         """Return the labels as likelihoods take them: codes, or ±1."""
         return self.codes if multiclass else 2 * self.codes - 1
-
-    def are_enough(self, n_each: int) -> bool:
-        """Return whether there are so many labels a class, on average."""
-        return len(self.codes) >= n_each * self.n_classes

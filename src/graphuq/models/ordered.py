@@ -14,8 +14,7 @@ from graphuq.evidence.thresholds import learn_thresholds, thresholds_of_shares
 from graphuq.inference import ExpectationPropagation
 from graphuq.inference.model_average import likeliest_of_block, likely_places, stratified
 from graphuq.likelihoods import Ordered
-from graphuq.models.average import ENOUGH_EACH, Average
-from graphuq.models.base import eigenpairs_of
+from graphuq.models.average import Average
 from graphuq.models.labels import Labels
 from graphuq.models.learnt_odds import learnt_mixture
 from graphuq.models.mixture import Mixture, changed
@@ -92,11 +91,11 @@ class OrderedAverage(Average):
             raise IncompatibleParts(
                 f"{self} needs eigenpairs without a tail; leave tail_eigenvalue out"
             )
-        own = basis if labels.are_enough(ENOUGH_EACH) else eigenpairs_of(basis)
-        mixture, noise = of_unit_variance(learnt_mixture(own, labels.n_classes, len(labels.codes)))
+        learnt = learnt_mixture(basis, labels.n_classes, len(labels.codes))
+        mixture, noise = of_unit_variance(learnt)
         first = thresholds_of_shares(np.bincount(labels.codes, minlength=labels.n_classes))
         made = Posterior(
-            own,
+            basis,
             mixture,
             Ordered(first, noise),
             labels.nodes,

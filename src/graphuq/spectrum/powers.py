@@ -1,10 +1,10 @@
-"""Linear functions of the features that follow the directions in which the data vary.
+"""Linear functions of the features that follow the directions in which the data vary most.
 
 A field that is linear in the features, with independent weights, has the covariance X Xᵀ. Its
-power ``(X Xᵀ)³`` has the same eigenvectors, the principal components, and gives more variance to
-the first of them: it is a prior on a spectrum, as a Matérn field is on that of a graph. A class
-that differs along the main directions of the data is found with few labels, as in cluster kernels
-(Chapelle, Weston & Schölkopf 2002).
+power ``(X Xᵀ)¹⁷`` has the same eigenvectors, the principal components, and gives nearly all
+variance to the first of them: it is a prior on a spectrum, as a Matérn field is on that of a graph.
+A class that differs along the main direction of the data is found with few labels, as in cluster
+kernels (Chapelle, Weston & Schölkopf 2002).
 """
 
 from dataclasses import dataclass
@@ -16,13 +16,13 @@ from jaxtyping import Float
 from graphuq.spectrum.feature_block import FeatureBlock, with_constant
 
 POWERS = "powers"
-POWER = 3  # of the covariance; 1 and 2 beside it gain nothing (docs/archive/blocks.md)
+POWER = 17  # of the covariance; see docs/archive/blocks.md for others
 SMALLEST = 1e-4  # deviation, relative to the largest, below which a direction is left out
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class PowerFunctions(FeatureBlock):
-    """Block of columns with the covariance ``1 + c (X Xᵀ)³``, half of which is the constant.
+    """Block of columns with the covariance ``1 + c (X Xᵀ)¹⁷``, half of which is the constant.
 
     Attributes
     ----------
