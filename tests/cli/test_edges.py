@@ -216,6 +216,42 @@ def test_a_file_of_a_graph_beside_a_table(tmp_path):
     pd.testing.assert_frame_equal(*found)
 
 
+def test_signs_of_edges(tmp_path, capsys):
+    """A file of a graph with signs, lists of edges, and a table beside either."""
+    sides = TRUTH["p0"] == TRUTH
+    opposed = sides[EDGES["source"]].to_numpy() != sides[EDGES["target"]].to_numpy()
+    edges = EDGES[["source", "target"]].assign(sign=np.where(opposed, -1, 1))
+    graph = networkx.from_pandas_edgelist(edges, edge_attr="sign")
+    networkx.write_graphml(graph, tmp_path / "ties.graphml")
+    edges.to_csv(tmp_path / "ties.csv", index=False)
+    edges.assign(weight=2).to_csv(tmp_path / "both.csv", index=False)
+    people = pd.DataFrame({"name": list(graph), "known": ""}).set_index("name")
+    people.loc[["p0", "p33"], "known"] = TRUTH[["p0", "p33"]]
+    people.assign(x=np.arange(34) % 5).reset_index().to_csv(tmp_path / "people.csv", index=False)
+    table = [str(tmp_path / "people.csv"), "--id-column", "name", "--label-column", "known"]
+    known = people[people["known"] != ""].rename_axis("id").reset_index()
+    known.rename(columns={"known": "label"}).to_csv(tmp_path / "labels.csv", index=False)
+    labels = ["--labels", str(tmp_path / "labels.csv")]
+    ways = {
+        "file": [str(tmp_path / "ties.graphml"), *labels],
+        "edges": [str(tmp_path / "ties.csv"), "--edges", "source,target,sign", *labels],
+        "csv": [*table, "--graph", str(tmp_path / "ties.csv")],
+        "graphml": [*table, "--graph", str(tmp_path / "ties.graphml")],
+    }
+    found = {}
+    for name, arguments in ways.items():
+        command = ["classify", *arguments, "--inference", "expectation-propagation", "--quiet"]
+        assert run([*command, "-o", str(tmp_path / name)]) == 0, capsys.readouterr().err
+        answer = pd.read_csv(tmp_path / name / "predictions.csv", index_col="id")
+        assert (answer["label"] == TRUTH[answer.index]).all()
+        found[name] = answer["probability"][TRUTH.index]
+    np.testing.assert_allclose(found["file"], found["edges"], rtol=1e-5)
+    np.testing.assert_allclose(found["csv"], found["graphml"], rtol=1e-5)
+    both = ["classify", *table, "--graph", str(tmp_path / "both.csv"), "-o", str(tmp_path / "o")]
+    assert run(both) == 2
+    assert re.search("columns .'weight', 'sign'.*name one of them", capsys.readouterr().err)
+
+
 @pytest.mark.parametrize(
     ("name", "content", "more", "words"),
     [

@@ -107,11 +107,11 @@ def test_edges_of_a_list_lead_from_source_to_target():
 
 
 @pytest.mark.parametrize("rule", directions.RULES)
-@pytest.mark.parametrize("wrong", [-1.0, np.nan, np.inf])
+@pytest.mark.parametrize("wrong", [np.nan, np.inf])
 def test_wrong_weights_are_refused_by_every_rule(rule, wrong):
     weights = directed()
     weights[0, 1] = wrong
-    with pytest.raises(InvalidInput, match=r"adjacency: .*(negative|NaN)"):
+    with pytest.raises(InvalidInput, match=r"adjacency: .*NaN"):
         from_adjacency(weights, symmetrize=rule)
 
 

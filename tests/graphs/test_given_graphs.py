@@ -146,7 +146,9 @@ BAD = {
         networkx.Graph([(0, 1, {"weight": "strong"})]),
         "'weight' is not numeric .*weight=None",
     ),
-    "negative": (networkx.Graph([(0, 1, {"weight": -1})]), "adjacency: 2 negative weight"),
+    "a sign that is none": (networkx.Graph([(0, 1, {"sign": "enemy"})]), "'sign' is 'enemy'"),
+    "a sign of zero": (networkx.Graph([(0, 1, {"sign": 0})]), "'sign' is 0; use 1 and -1"),
+    "two signs": (networkx.Graph([(0, 1, {"weight": -1, "sign": 1})]), "-1.0.* of positive sign"),
 }
 
 

@@ -14,6 +14,7 @@ from graphuq.errors import (
     GraphuqError,
     InvalidInput,
 )
+from graphuq.graphs.graph import make_graph
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(30, 3))
@@ -142,11 +143,11 @@ def with_nan(x):
         (lambda: gq.graphs.knn_graph(X, symmetrize="both"), "symmetrize: 'both' is unknown"),
         (lambda: gq.graphs.complete_graph(X, "cosine"), "negative for some pairs"),
         (lambda: gq.graphs.complete_graph(np.zeros((30_000, 1))), "7 GB; use knn_graph"),
-        (lambda: gq.graphs.from_adjacency(-np.ones((3, 3))), "9 negative weight"),
+        (lambda: make_graph(-np.ones((3, 3))), "9 negative weight"),
         (lambda: gq.graphs.from_adjacency(with_nan(np.eye(4))), "1 weight.* NaN"),
         (lambda: gq.graphs.from_adjacency(np.triu(np.ones((3, 3)), 1)), "asymmetric"),
         (lambda: gq.graphs.from_adjacency(np.ones((3, 2))), "not square"),
-        (lambda: gq.graphs.from_adjacency(np.zeros((3, 3))), "no positive weight"),
+        (lambda: gq.graphs.from_adjacency(np.zeros((3, 3))), "no weight other than 0"),
         (lambda: gq.graphs.from_adjacency([["a"]]), "not numeric"),
     ],
 )
@@ -294,7 +295,7 @@ def test_a_combination_of_nodes_reconstructs_the_row():
         ),
         (
             lambda: gq.graphs.knn_graph(np.eye(4)[:3] * 0, 2, metric="cosine"),
-            "no positive weight",
+            "no weight other than 0",
         ),
         (lambda: gq.graphs.complete_graph(X, "gaussian", scale=[1.0, 2.0]), "2 scales of 3"),
         (lambda: gq.graphs.complete_graph(X, "gaussian", scale=[1.0, -2.0, 1]), "not positive"),

@@ -23,6 +23,7 @@ from graphuq.classifier.options import (
 from graphuq.classifier.training_labels import TrainingLabels, training_labels
 from graphuq.classifier.types import Labels, Table
 from graphuq.errors import GraphuqWarning, require
+from graphuq.graphs.signs import require_two_classes
 from graphuq.inference import MCMC, Approximation
 from graphuq.models import Model
 from graphuq.posterior.posterior import Posterior
@@ -101,6 +102,10 @@ def fit_together(
             report,
             getattr(first, "feature_names_in_", None),
         )
+        for own in (first.graph_, *first.graph_.others.values()):
+            for given, _ in asked:
+                n_most = max(given.labels.n_classes, given.labels.max_classes or 0)
+                require_two_classes(own.is_signed, n_most)
         if basis is None:
             basis = basis_of(
                 first.graph_,

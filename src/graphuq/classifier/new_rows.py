@@ -59,7 +59,7 @@ def rows_in_basis(
     Raises
     ------
     InvalidInput
-        If the graph cannot take new rows, or weights are negative.
+        If the graph cannot take new rows, or weights are negative and those of the graph are not.
     """
     weights, nodes = connected_rows(estimator, X, consequence)
     return *in_basis(estimator, weights, basis), nodes
@@ -100,10 +100,13 @@ def connected_rows(
             "fit again with them among the rows, or make the graph from features",
         )
         weights, nodes = sparse.csr_array(X), np.full(X.shape[0], -1)
+        fit = getattr(estimator, "result_", None)  # numbers are refused on a graph with signs
         require(
-            weights.nnz == 0 or bool(weights.data.min() >= 0),
+            (fit is not None and fit.posterior.spectrum.is_signed)
+            or weights.nnz == 0
+            or bool(weights.data.min() >= 0),
             "X",
-            "negative weights to the nodes",
+            "negative weights to the nodes of a graph without any",
             "give similarities >= 0",
         )
     else:

@@ -16,6 +16,7 @@ from graphuq.errors import InvalidInput, StorageError, require
 from graphuq.graphs import Graph, from_edges, from_hyperedges, node_graph
 from graphuq.graphs.directions import check_rule
 from graphuq.graphs.graph_files import GRAPH_SUFFIXES
+from graphuq.graphs.graph_objects import SIGN
 from graphuq.results.formats import formats_of_reading
 
 DEFAULT_COLUMNS, WEIGHT = ("source", "target"), "weight"
@@ -112,7 +113,8 @@ def graph_of_rows(
     paths : sequence of path
         CSV or Parquet files, one a graph, which gives the graph its name.
     columns : str, optional
-        As for `read_edges`; by default ``source`` and ``target``, and ``weight`` if there is one.
+        As for `read_edges`; by default ``source`` and ``target``, and ``weight`` or ``sign`` if
+        there is one.
     ids : numpy.ndarray of str, shape (N,)
         Names of the rows.
     kind : EdgeKind
@@ -179,8 +181,10 @@ def _edge_columns(
     frame = read_frame(path, either, format_of_file(path, told))
     found = [str(column) for column in frame.columns]
     if columns is None:  # Gephi writes Source, Target and Weight
-        names = [same_name(name, found) for name in (*DEFAULT_COLUMNS, WEIGHT)]
-        names = names[: 3 if names[2] in found else 2]
+        numbers = [name for w in (WEIGHT, SIGN) if (name := same_name(w, found)) in found]
+        remedy = f"name one of them, as in --edges {','.join((*DEFAULT_COLUMNS, WEIGHT))}"
+        require(len(numbers) < 2, "--graph", f"columns {numbers} of '{path.name}'", remedy)
+        names = [*(same_name(name, found) for name in DEFAULT_COLUMNS), *numbers]
     for name in names:
         check_column(name, found, f"name the columns of nodes, as in --edges {','.join(found[:2])}")
     source, target = (as_text(frame[name]) for name in names[:2])
@@ -208,6 +212,6 @@ def _numbers(column: pd.Series) -> Any:
     if np.isnan(numbers).any():
         row = int(np.isnan(numbers).argmax())
         raise InvalidInput(
-            "weight", f"{str(column.iloc[row])!r} in row {row}", "give a number >= 0 in every row"
+            "weight", f"{str(column.iloc[row])!r} in row {row}", "give a number in every row"
         )
     return numbers

@@ -10,6 +10,7 @@ from graphuq.cli.columns import check_column, refuse_given
 from graphuq.cli.tables import Table
 from graphuq.graphs import from_adjacency
 from graphuq.graphs.graph_files import read_networkx
+from graphuq.graphs.graph_objects import edges_of
 
 Edge = tuple[str, str, Any]
 
@@ -58,4 +59,6 @@ def read_graph_file(path: Path, options: Mapping[str, Any]) -> Table:
 def edges_of_file(path: Path) -> list[Edge]:
     """Return the edges of a graph: the names of both nodes, and the weight, by default 1."""
     found = read_networkx(path)
-    return [(str(a), str(b), weight) for a, b, weight in found.edges(data="weight", default=1)]
+    nodes, edges = list(found.nodes), edges_of(found, "weight", "file")
+    ends = zip(edges.source.tolist(), edges.target.tolist(), edges.weight.tolist(), strict=True)
+    return [(str(nodes[a]), str(nodes[b]), weight) for a, b, weight in ends]

@@ -274,7 +274,7 @@ class _SeriesBasis:
         from graphuq.utils.with_jax import jax, jnp
 
         modes, n_nodes = self.prior.modes(self.spectrum), self.spectrum.n_nodes
-        n_null, kept = self.spectrum.n_components, len(weights)
+        n_null, kept = self.spectrum.n_null, len(weights)
         with jax.enable_x64(True):
 
             def total(eigenvalues: Any) -> Any:

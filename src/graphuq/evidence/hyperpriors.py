@@ -107,7 +107,7 @@ def hyperpriors_of(spectrum: SpectralBasis | CovarianceColumns) -> dict[str, Hyp
     """
     if not spectrum.has_eigenpairs:
         return HYPERPRIORS
-    place = min(spectrum.n_components + SMOOTH_MODES - 1, spectrum.n_eigenpairs - 1)
+    place = min(spectrum.n_null + SMOOTH_MODES - 1, spectrum.n_eigenpairs - 1)
     tau = HYPERPRIORS["tau"]
     smooth = float(np.sqrt(max(spectrum.eigenvalues[place], tau.lower**2)))
     ratio = min(1.0, smooth / tau.median)

@@ -117,7 +117,8 @@ def maximize_evidence(
     require_no_fork()
     names = checked_names(posterior, names)
     search = _Search(posterior, [n for n in names if n not in DISCRETE], hyperprior)
-    either = "include_constant" in names and posterior.spectrum.n_components == 1
+    has_constant = posterior.spectrum.n_components == 1 and not posterior.spectrum.is_signed
+    either = "include_constant" in names and has_constant
     several = posterior.likelihood.is_multiclass
     search.include_constant = either and several  # one class against the rest is rare
     at, best = (
@@ -175,7 +176,7 @@ def _prefer_constant(posterior: Posterior, hyperprior: bool) -> bool:
 
 def _truncations(posterior: Posterior) -> list[int]:
     """Return ℓ/√2, ℓ/2, …, while four modes or more beside the null vectors are left."""
-    kept, smallest = [], posterior.spectrum.n_components + 4
+    kept, smallest = [], posterior.spectrum.n_null + 4
     size = posterior.spectrum.n_eigenpairs / TRUNCATION_RATIO
     while size >= smallest:
         kept.append(round(size))

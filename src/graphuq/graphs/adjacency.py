@@ -27,17 +27,21 @@ def from_adjacency(
     Parameters
     ----------
     adjacency : sparse matrix or array, array_like of shape (N, N), or graph object
-        Symmetric weights >= 0; SciPy's sparse formats stay sparse. Or a graph of NetworkX,
+        Symmetric weights; SciPy's sparse formats stay sparse. A negative weight says that two
+        nodes are opposed, which two classes alone can use (docs/graphs.md). Or a graph of NetworkX,
         igraph, PyTorch Geometric (``Data``) or DGL, with its nodes in its own order, or an AnnData
         object with the neighbours of ``scanpy.pp.neighbors``. Weights of parallel edges are added.
         Names of nodes are kept in ``Graph.names``.
     weight : str or None, default "weight"
         Attribute of a graph object that holds weights of edges. An edge without it has weight 1.
+        For NetworkX and igraph, an attribute ``sign`` (1 and −1, or "+" and "-") is the sign of
+        the weight.
         For PyTorch Geometric, ``edge_weight`` or an ``edge_attr`` of one column is used if there
         is no attribute of this name. None: every edge has weight 1.
     symmetrize : {"union", "average", "random-walk", "shared-neighbors"}, optional
         What to do with a directed graph, whose edges lead from the row to the column. "union":
-        W.maximum(W.T), an edge in either direction counts. "average": (W + W.T) / 2.
+        W.maximum(W.T), an edge in either direction counts; of a negative weight the magnitude, and
+        of two signs that contradict each other the mean. "average": (W + W.T) / 2.
         "random-walk": how often a random walk along the edges uses each of them, in either
         direction (Chung 2005). "shared-neighbors": how much two nodes lead to the same nodes or
         come from the same ones (Satuluri & Parthasarathy 2011). By default directed graph objects
@@ -50,8 +54,8 @@ def from_adjacency(
     Raises
     ------
     InvalidInput
-        If the weights are negative, NaN, infinite, not square or clearly asymmetric, or the graph
-        has several kinds of nodes.
+        If the weights are NaN, infinite, not square or clearly asymmetric, the graph has several
+        kinds of nodes, or negative weights cannot be made symmetric by this rule.
 
     Warns
     -----
@@ -78,7 +82,7 @@ def from_adjacency(
         )
         if symmetrize is not None and weights.ndim == 2 and weights.shape[0] == weights.shape[1]:
             weights = symmetrized(weights, symmetrize)
-        return make_graph(weights, argument="adjacency", settings=settings)
+        return make_graph(weights, argument="adjacency", signed=True, settings=settings)
     edges = edges_of(adjacency, weight, "adjacency")
     matrix, names = edges.matrix(), edges.names
     return _graph_of(matrix, names, symmetrize, "adjacency", "a directed graph", settings)
@@ -99,8 +103,9 @@ def from_edges(
     source, target : sequence of length E
         Names of the two nodes of each edge: texts, numbers or other values.
     weight : array_like, shape (E,), optional
-        Weights >= 0; by default 1. Weights of repeated rows are added. An edge may be listed in
-        one direction or in both, and counts once.
+        By default 1. Weights of repeated rows are added. An edge may be listed in one direction or
+        in both, and counts once. A negative weight says that two nodes are opposed; see
+        `from_adjacency`.
     nodes : sequence of length N, optional
         Names of all nodes, in their order. By default the names in the edges, in the order in
         which they first occur.
@@ -118,8 +123,8 @@ def from_edges(
     Raises
     ------
     InvalidInput
-        If the columns differ in length, a name is missing or not among ``nodes``, a weight is
-        negative, NaN or infinite, or ``symmetrize`` is unknown.
+        If the columns differ in length, a name is missing or not among ``nodes``, a weight is NaN
+        or infinite, or ``symmetrize`` is unknown or takes no negative weights.
 
     Warns
     -----
@@ -193,4 +198,4 @@ def _graph_of(
         symmetrize = "union"
     if symmetrize is not None:
         weights = symmetrized(weights, symmetrize)
-    return make_graph(weights, argument=argument, settings=settings, names=names)
+    return make_graph(weights, argument=argument, signed=True, settings=settings, names=names)

@@ -6,7 +6,7 @@ import numpy as np
 from scipy import sparse
 
 from graphuq.errors import require
-from graphuq.graphs.graph import Weights
+from graphuq.graphs.signs import Weights, has_signs
 
 RESTART = 0.01  # share of steps of the walk that lead to any node (Zhou, Huang & Schölkopf 2005)
 TOLERANCE, MAX_STEPS = 1e-12, 10_000  # total change of the stationary distribution in a step
@@ -19,12 +19,18 @@ def symmetrized(weights: Weights, rule: str) -> Weights:
     Raises
     ------
     InvalidInput
-        If nodes have too many common neighbours for "shared-neighbors".
+        If nodes have too many common neighbours for "shared-neighbors", or weights are negative
+        and the rule is one of walks.
     """
     own = weights if sparse.issparse(weights) else sparse.csr_array(weights)
-    values = np.asarray(own.data)
-    if not (values >= 0).all() or np.isinf(values).any():
+    if not np.isfinite(own.data).all():
         rule = "average"  # which keeps wrong weights, so that they are refused
+    require(
+        rule in ("union", "average") or not has_signs(own),
+        "symmetrize",
+        f"{rule!r} of negative weights, along which no walk leads",
+        "use 'union' or 'average'",
+    )
     found = RULES[rule](own)
     return found if sparse.issparse(weights) else np.asarray(found.toarray())
 
@@ -36,8 +42,15 @@ def check_rule(rule: str | None, argument: str = "symmetrize") -> None:
 
 
 def _union(weights: sparse.csr_array) -> sparse.csr_array:
-    """Return the larger of W and its transpose."""
-    return sparse.csr_array(weights.maximum(weights.T))
+    """Return the larger of W and its transpose, with their signs; the mean if these contradict."""
+    if not has_signs(weights):
+        return sparse.csr_array(weights.maximum(weights.T))
+    back = sparse.csr_array(weights.T)
+    sign = (weights + back).sign()
+    contradict = weights.multiply(back) < 0
+    larger = abs(weights).maximum(abs(back)).multiply(sign)
+    mean = _average(weights).multiply(contradict)
+    return sparse.csr_array(larger - larger.multiply(contradict) + mean)
 
 
 def _average(weights: sparse.csr_array) -> sparse.csr_array:

@@ -2,7 +2,8 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -12,10 +13,9 @@ from scipy.sparse.csgraph import connected_components
 from graphuq.errors import DisconnectedGraphWarning, GraphRepairWarning, InvalidInput, require
 from graphuq.graphs.feature_space import FeatureSpace
 from graphuq.graphs.inputs import Features
+from graphuq.graphs.signs import Weights, has_signs, sides_of
 from graphuq.utils.checks import refuse_zero_bytes
 from graphuq.utils.user_warnings import warn_user
-
-Weights: TypeAlias = "sparse.csr_array | np.ndarray"
 
 # Asymmetry is measured relative to the largest weight.
 ROUNDING_ASYMMETRY = 1e-10  # rounding errors of a symmetric formula; removed without a warning
@@ -35,9 +35,9 @@ class Graph:
     Attributes
     ----------
     weights : scipy.sparse.csr_array or numpy.ndarray, shape (N, N)
-        Symmetric, non-negative weights W with zero diagonal.
+        Symmetric weights W with zero diagonal. A negative weight says that two nodes are opposed.
     degrees : numpy.ndarray, shape (N,)
-        Row sums ``d = W 1``.
+        Row sums ``d = |W| 1``.
     components : numpy.ndarray of int, shape (N,)
         Index of the connected component of each node, from 0.
     feature_space : FeatureSpace or None
@@ -87,9 +87,23 @@ class Graph:
         """Number of connected components."""
         return int(self.components.max()) + 1
 
+    @cached_property
+    def is_signed(self) -> bool:
+        """Whether a weight is negative."""
+        return has_signs(self.weights)
+
+    @cached_property
+    def sides(self) -> Float[np.ndarray, " N"]:
+        """Side of each node, ±1, if the signs split its component in two without exception; or 0.
+
+        Weights are positive within a side and negative between the two. Without negative weights
+        all nodes have +1.
+        """
+        return sides_of(self.weights, self.components)
+
     @property
     def n_edges(self) -> int:
-        """Number of undirected edges of positive weight."""
+        """Number of undirected edges."""
         if isinstance(self.weights, np.ndarray):
             return int(np.count_nonzero(self.weights)) // 2
         return int(self.weights.nnz) // 2
@@ -105,6 +119,7 @@ def make_graph(
     weights: Weights,
     *,
     argument: str = "weights",
+    signed: bool = False,
     feature_space: FeatureSpace | None = None,
     settings: Mapping[str, Any] | None = None,
     names: np.ndarray | None = None,
@@ -118,6 +133,8 @@ def make_graph(
         most one part in a thousand with a warning. Self-loops are removed with a warning.
     argument : str
         Name of the weights in errors.
+    signed : bool, default False
+        Whether weights may be negative.
     feature_space : FeatureSpace, optional
         Features and rule that connect new rows to the graph.
     settings : dict, optional
@@ -128,7 +145,8 @@ def make_graph(
     Raises
     ------
     InvalidInput
-        If the weights are not square, finite, non-negative and symmetric, or all are zero.
+        If the weights are not square, finite and symmetric, all are zero, or some are negative and
+        ``signed`` is false.
 
     Warns
     -----
@@ -159,14 +177,14 @@ def make_graph(
         raise InvalidInput(
             argument, f"{n_bad} weight(s) are NaN or infinite", "remove or replace them"
         )
-    if (data < 0).any():
+    if not signed and (data < 0).any():
         raise InvalidInput(
             argument,
             f"{int((data < 0).sum())} negative weight(s), the smallest {data.min():.3g}",
             "give similarities >= 0, for example exp(-distance**2)",
         )
-    require(bool((data > 0).any()), argument, "no positive weight", "give at least one edge")
-    largest = float(data.max())
+    require(bool(data.any()), argument, "no weight other than 0", "give at least one edge")
+    largest = float(np.abs(data).max())
     require(
         MIN_WEIGHT <= largest <= MAX_WEIGHT,
         argument,
@@ -177,7 +195,7 @@ def make_graph(
     weights = _without_loops(weights, argument)
     weights = _without_negligible(_symmetric(weights, argument))
     # Of an array of weights, this function would leave out those below 1e-8.
-    edges = weights > 0 if isinstance(weights, np.ndarray) else weights
+    edges = weights != 0 if isinstance(weights, np.ndarray) else weights
     n_components, components = connected_components(edges, directed=False)
     if n_components > 1:
         sizes = np.bincount(components)
@@ -190,7 +208,7 @@ def make_graph(
         )
     return Graph(
         weights=weights,
-        degrees=np.asarray(weights.sum(axis=1), dtype=np.float64).ravel(),
+        degrees=np.asarray(abs(weights).sum(axis=1), dtype=np.float64).ravel(),
         components=components.astype(np.int64),
         feature_space=feature_space,
         settings=dict(settings or {}),
@@ -218,22 +236,22 @@ def _without_loops(weights: Weights, argument: str) -> Weights:
 
 def _without_negligible(weights: Weights) -> Weights:
     """Drop negligible edges, so that an eigensolver finds the same components as we do."""
-    degrees = np.asarray(weights.sum(axis=1)).ravel()
+    degrees = np.asarray(abs(weights).sum(axis=1)).ravel()
     if isinstance(weights, np.ndarray):
-        kept = weights >= NEGLIGIBLE_WEIGHT * np.sqrt(np.multiply.outer(degrees, degrees))
+        kept = np.abs(weights) >= NEGLIGIBLE_WEIGHT * np.sqrt(np.multiply.outer(degrees, degrees))
         return weights if kept.all() else np.where(kept, weights, 0.0)
     rows = np.repeat(np.arange(len(degrees)), np.diff(weights.indptr))
     bound = NEGLIGIBLE_WEIGHT * np.sqrt(degrees[rows] * degrees[weights.indices])
-    if (weights.data < bound).any():
+    if (negligible := np.abs(weights.data) < bound).any():
         weights = weights.copy()
-        weights.data[weights.data < bound] = 0.0
+        weights.data[negligible] = 0.0
         weights.eliminate_zeros()
     return weights
 
 
 def _symmetric(weights: Weights, argument: str) -> Weights:
     """Return symmetric weights, with a warning or an error if they differ from their transpose."""
-    asymmetry = abs(weights - weights.T).max() / weights.max()
+    asymmetry = abs(weights - weights.T).max() / abs(weights).max()
     if asymmetry > TOLERATED_ASYMMETRY:
         raise InvalidInput(
             argument,

@@ -15,6 +15,8 @@ from graphuq.errors import InvalidInput, require
 from graphuq.graphs.annotated import stored_connectivities
 
 ONE_KIND = "the model has one kind of node"
+SIGN = "sign"  # attribute of an edge that joins nodes that are alike, or opposed
+SIGNS = {"+": 1.0, "-": -1.0}
 
 
 class Edges(NamedTuple):
@@ -84,6 +86,9 @@ def _networkx_edges(graph: Any, weight: str | None, argument: str) -> Edges:
     ends = np.array([(place[row[0]], place[row[1]]) for row in rows], dtype=np.int64)
     source, target = ends.reshape(-1, 2).T
     numbers = _weights([row[2] for row in rows], len(rows), argument, f"edge attribute {weight!r}")
+    if weight not in (None, SIGN):
+        signs = [row[-1] for row in graph.edges(data=SIGN, default=None)]
+        numbers = _signed(numbers, signs, argument)
     return Edges(source, target, numbers, len(nodes), bool(graph.is_directed()), _names(nodes))
 
 
@@ -92,6 +97,8 @@ def _igraph_edges(graph: Any, weight: str | None, argument: str) -> Edges:
     given = weight is not None and weight in graph.es.attributes()
     values = graph.es[weight] if given else None
     numbers = _weights(values, len(source), argument, f"edge attribute {weight!r}")
+    if weight not in (None, SIGN) and SIGN in graph.es.attributes():
+        numbers = _signed(numbers, graph.es[SIGN], argument)
     names = _names(list(graph.vs["name"])) if "name" in graph.vs.attributes() else None
     return Edges(source, target, numbers, graph.vcount(), bool(graph.is_directed()), names)
 
@@ -164,7 +171,7 @@ def _weights(values: Any, n_edges: int, argument: str, source: str) -> Float[np.
         numbers = np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError) as error:
         raise InvalidInput(
-            argument, f"{source} is not numeric ({error})", "give numbers >= 0, or weight=None"
+            argument, f"{source} is not numeric ({error})", "give numbers, or weight=None"
         ) from None
     require(
         numbers.size == n_edges,
@@ -173,6 +180,34 @@ def _weights(values: Any, n_edges: int, argument: str, source: str) -> Float[np.
         "give one weight an edge, or weight=None to count each edge as 1",
     )
     return numbers.ravel()
+
+
+def _signed(
+    numbers: Float[np.ndarray, " E"], signs: Sequence[Any], argument: str
+) -> Float[np.ndarray, " E"]:
+    """Return weights with the signs of the edges, where these have one.
+
+    A weight that is negative already has its sign.
+    """
+    factors, known = np.ones(len(numbers)), np.zeros(len(numbers), dtype=bool)
+    for k, sign in enumerate(signs):
+        if sign is not None:
+            found = SIGNS.get(sign, np.nan) if isinstance(sign, str) else sign
+            require(
+                found in (-1, 1),
+                argument,
+                f"edge attribute 'sign' is {sign!r}",
+                "use 1 and -1, or '+' and '-', or name the weights by weight=",
+            )
+            factors[k], known[k] = float(found), True
+    wrong = np.flatnonzero((numbers < 0) & (factors > 0) & known)
+    require(
+        len(wrong) == 0,
+        argument,
+        f"the weight {numbers[wrong[:1]].tolist()} of an edge of positive sign",
+        "give weights or signs, or name the weights by weight=",
+    )
+    return np.asarray(np.abs(numbers) * np.where(factors < 0, -1.0, np.sign(numbers)))
 
 
 def name_array(names: Sequence[Any]) -> np.ndarray:

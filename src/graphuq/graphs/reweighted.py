@@ -9,7 +9,8 @@ from scipy import sparse
 from scipy.sparse.linalg import LinearOperator, cg
 
 from graphuq.errors import NotConvergedWarning, require
-from graphuq.graphs.graph import Graph, Weights, make_graph
+from graphuq.graphs.graph import Graph, make_graph
+from graphuq.graphs.signs import Weights, require_no_signs
 from graphuq.utils.checks import array_of, describe
 from graphuq.utils.user_warnings import warn_user
 
@@ -50,8 +51,8 @@ def poisson_reweighted(graph: Graph, labelled: ArrayLike, *, floor: float = 1.0)
     Raises
     ------
     InvalidInput
-        If a labelled node does not exist or occurs twice, there is none, or ``floor`` is not
-        positive.
+        If a labelled node does not exist or occurs twice, there is none, ``floor`` is not positive,
+        or weights are negative.
 
     Warns
     -----
@@ -67,6 +68,7 @@ def poisson_reweighted(graph: Graph, labelled: ArrayLike, *, floor: float = 1.0)
     array([2.11, 1.06, 0.53, 0.3 ])
     """
     nodes = _nodes(labelled, graph.n_nodes)
+    require_no_signs(graph.weights, "the Poisson equation takes none")
     usable = isinstance(floor, int | float) and 0 < floor < np.inf
     require(usable, "floor", describe(floor), "use a positive number")
     source = np.bincount(nodes, minlength=graph.n_nodes).astype(float)

@@ -95,7 +95,7 @@ def learnt_mixture(basis: SpectralBasis, n_classes: int, n_labels: int) -> Mixtu
         components += more
         more_odds = odds[learnt_for] @ known if learnt_for in odds else 0.0
         log_odds = np.append(log_odds, logs + more_odds)
-    if given:
+    if given or basis.is_signed:
         steep = [
             Term(1 / noise, prior)
             for prior in _priors(basis, STEEP_RANKS, STEEP_POWERS)
@@ -169,8 +169,12 @@ def features(basis: SpectralBasis, n_classes: int, n_labels: int) -> Float[np.nd
 
 
 def eigenvalue_of_rank(basis: SpectralBasis, rank: int) -> float:
-    """Return the eigenvalue of a rank; rank 1 is the first above the null ones."""
-    place = min(basis.n_components - 1 + rank, basis.n_eigenpairs - 1)
+    """Return the eigenvalue of a rank; rank 1 is the first above the null ones.
+
+    On a graph with negative weights even the first mode tells two classes apart, and counts.
+    """
+    n_constant = basis.n_components - basis.is_signed
+    place = min(n_constant - 1 + rank, basis.n_eigenpairs - 1)
     return max(float(basis.eigenvalues[place]), SMALLEST_EIGENVALUE)
 
 

@@ -7,13 +7,14 @@ from jaxtyping import Bool, Float, Int
 
 from graphuq.distributions import check_log_prob
 from graphuq.errors import IncompatibleParts, InvalidInput, require
+from graphuq.graphs.signs import require_two_classes
 from graphuq.likelihoods import Likelihood
 from graphuq.utils.arrays import double_precision
 from graphuq.utils.checks import array_of, describe
 
 
 def check_labels(
-    labelled: Any, labels: Any, n_nodes: int, likelihood: Likelihood
+    labelled: Any, labels: Any, basis: Any, likelihood: Likelihood
 ) -> tuple[Int[np.ndarray, " J"], Float[np.ndarray, " J"]]:
     """Return labelled nodes and labels as arrays.
 
@@ -22,6 +23,10 @@ def check_labels(
     InvalidInput
         See `Posterior`.
     """
+    n_nodes, graphs = basis.n_nodes, [getattr(block, "graph", None) for block in basis.blocks]
+    if likelihood.has_codes:
+        signed = basis.is_signed or any(one is not None and one.is_signed for one in graphs)
+        require_two_classes(signed, likelihood.max_classes)
     nodes = array_of(labelled, "labelled", "give the indices of the labelled nodes")
     require(
         nodes.ndim == 1 and nodes.size > 0,

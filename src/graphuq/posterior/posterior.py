@@ -133,7 +133,7 @@ class Posterior:
         check_part("prior", self.prior, Prior)
         check_part("likelihood", self.likelihood, Likelihood)
         likelihood, n_nodes = self.likelihood.unshifted, self.spectrum.n_nodes
-        labelled, labels = check_labels(self.labelled, self.labels, n_nodes, likelihood)
+        labelled, labels = check_labels(self.labelled, self.labels, self.spectrum, likelihood)
         object.__setattr__(self, "labelled", labelled)
         object.__setattr__(self, "labels", labels)
         weights = check_weights(self.label_weights, len(labelled), likelihood)

@@ -88,7 +88,8 @@ class Prior(Part):
     ----------
     include_constant : bool or None, default None
         Whether null vectors are part of the series. With None this holds only if the graph is
-        disconnected. A subclass that annotates the attribute makes it a field, which users can set.
+        disconnected or has negative weights. A subclass that annotates the attribute makes it a
+        field, which users can set.
     truncation : int or Distribution, optional
         A field with this name limits the series to its first eigenvectors.
     max_eigenvalue : float, default inf
@@ -242,7 +243,7 @@ class Prior(Part):
                 f"{self} is defined for eigenvalues up to {self.max_eigenvalue:g}, and one is "
                 f"{largest:.4g}; use laplacian='symmetric' or 'random-walk', or another prior"
             )
-        n_null = spectrum.n_components
+        n_null = spectrum.n_null
         present = np.arange(spectrum.n_columns) < self._n_kept(spectrum)
         present[:n_null] = null_vectors_included(self.include_constant, spectrum)
         # Columns of other blocks have no eigenvalue and take no part; this one stands in its place.
@@ -263,7 +264,7 @@ class Prior(Part):
     def _n_kept(self, spectrum: SpectralBasis) -> int:
         """Return how many eigenvectors truncation leaves; the largest number if it is learnt."""
         truncation = getattr(self, "truncation", None)
-        n_null, n_pairs = spectrum.n_components, spectrum.n_eigenpairs
+        n_null, n_pairs = spectrum.n_null, spectrum.n_eigenpairs
         if truncation is None:
             return n_pairs
         smallest, largest = (truncation, truncation)

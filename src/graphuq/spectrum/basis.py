@@ -10,6 +10,7 @@ from scipy import sparse
 
 from graphuq.spectrum.closed_form import ProductBasis
 
+N_NULL = "n_null_vectors"  # among the settings of a basis on a graph with negative weights
 SMALLEST_DEGREE = np.finfo(np.float64).tiny  # its inverse is finite; a smaller degree counts as 0
 
 
@@ -55,8 +56,18 @@ class NodeBasis(ABC):
 
     @property
     def n_components(self) -> int:
-        """Number of connected components, and so of null vectors of the Laplacian."""
+        """Number of connected components."""
         return int(self.components.max()) + 1
+
+    @property
+    def is_signed(self) -> bool:
+        """Whether the graph has negative weights."""
+        return N_NULL in self.settings
+
+    @property
+    def n_null(self) -> int:
+        """Number of null vectors of the Laplacian, one for each component that is balanced."""
+        return int(self.settings.get(N_NULL, self.n_components))
 
     def informed_by(self, nodes: Int[np.ndarray, " J"]) -> Bool[np.ndarray, " N"]:
         """Return which nodes labels at some nodes inform: those of their components."""
@@ -67,7 +78,8 @@ class NodeBasis(ABC):
 
         ``q_k(*) = Σ_j w_*j √(d_*/d_j) q_k(j) / d_*`` for the symmetric and the random-walk
         Laplacian. It is the mean of the random walk's eigenvectors: the value at a node is nearly
-        the mean over its neighbours. For the unnormalised Laplacian it is the plain mean.
+        the mean over its neighbours. For the unnormalised Laplacian it is the plain mean. Degrees
+        are sums of ``|w|``: an opposed node counts with the opposite sign.
 
         Parameters
         ----------
@@ -78,7 +90,7 @@ class NodeBasis(ABC):
         -------
         numpy.ndarray, shape (M, L)
         """
-        degree = np.asarray(weights.sum(axis=1)).ravel()
+        degree = np.asarray(abs(weights).sum(axis=1)).ravel()
         near = degree >= SMALLEST_DEGREE
         inverse = np.where(near, 1 / np.where(near, degree, 1.0), 0.0)
         if self.settings["laplacian"] == "unnormalized":
@@ -102,7 +114,7 @@ class NodeBasis(ABC):
 
     def extend_scale(self, weights: sparse.csr_array) -> Float[np.ndarray, " M"]:
         """Return `node_scale` of new nodes."""
-        degree = np.asarray(weights.sum(axis=1)).ravel()
+        degree = np.asarray(abs(weights).sum(axis=1)).ravel()
         if self.settings["laplacian"] != "random-walk":
             return np.ones(len(degree))
         return np.sqrt(self.degrees.mean() / np.where(degree > 0, degree, self.degrees.mean()))

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 from jaxtyping import Float, Int
+from scipy import sparse
 
 from graphuq.errors import IncompatibleParts
 from graphuq.spectrum.basis import NodeBasis
@@ -135,6 +136,16 @@ class CovarianceColumns(NodeBasis):
         """Matrix of `columns`."""
         return self.columns
 
+    def extend(self, weights: sparse.csr_array) -> Float[np.ndarray, "M J_1"]:
+        """Return rows of `basis` for new nodes; see `NodeBasis.extend`.
+
+        The deviation of a new node is the mean of those of its neighbours, opposed ones included.
+        """
+        rows = super().extend(weights)
+        if self.is_signed:
+            rows[:, -1] = super().extend(abs(weights))[:, -1]
+        return rows
+
     @property
     def factor(self) -> Float[np.ndarray, "J J"]:
         """F, with ``F Fᵀ = G_LL`` the prior covariance at the labelled nodes."""
@@ -185,7 +196,7 @@ def _solve(
         components=graph.components,
         degrees=graph.degrees,
         node_scale=laplacian.node_scale,
-        settings={**graph.settings, "laplacian": laplacian.kind, **found},
+        settings={**graph.settings, "laplacian": laplacian.kind, **laplacian.signs, **found},
         laplacian=laplacian,
     )
 

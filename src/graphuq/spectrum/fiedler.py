@@ -10,8 +10,8 @@ from graphuq.spectrum.spectrum import Spectrum
 def fiedler_signs(spectrum: Spectrum) -> Float[np.ndarray, " N"]:
     """Return the sign, ±1, of the Fiedler vector at each node: two clusters.
 
-    It is the eigenvector of the smallest positive eigenvalue. Which cluster is +1 is arbitrary
-    (Bertozzi et al. 2018, §6.2).
+    It is the eigenvector of the smallest positive eigenvalue, or on a graph with negative weights
+    that of the smallest. Which cluster is +1 is arbitrary (Bertozzi et al. 2018, §6.2).
 
     Parameters
     ----------
@@ -29,5 +29,6 @@ def fiedler_signs(spectrum: Spectrum) -> Float[np.ndarray, " N"]:
     np.float64(3.0)
     """
     check_spectrum(spectrum)
-    vector = spectrum.eigenvectors[:, min(spectrum.n_components, spectrum.n_eigenpairs - 1)]
+    place = 0 if spectrum.is_signed else min(spectrum.n_components, spectrum.n_eigenpairs - 1)
+    vector = spectrum.eigenvectors[:, place]
     return np.where(vector * spectrum.node_scale >= 0, 1.0, -1.0)

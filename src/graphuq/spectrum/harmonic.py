@@ -10,7 +10,7 @@ from scipy.sparse.linalg import cg
 
 from graphuq.errors import DisconnectedGraphWarning, InvalidInput, NotConvergedWarning, require
 from graphuq.graphs import Graph
-from graphuq.graphs.graph import Weights
+from graphuq.graphs.signs import Weights
 from graphuq.spectrum.checks import check_graph
 from graphuq.spectrum.precision import DENSE_UP_TO, MAX_ITERATIONS
 
@@ -23,7 +23,8 @@ def harmonic_function(
     """Compute ``y_U = Δ_UU⁻¹ W_UL y_L``, the mean of the Gaussian field with fixed labels.
 
     Source: Zhu, Lafferty & Ghahramani 2003, (2), Δ = D − W. Its value at a node is the mean label
-    that a random walk from there meets first. It is the limit of `RegularizedLaplacian` with the
+    that a random walk from there meets first. A negative weight turns the sign of what lies behind
+    it, and degrees D are sums of ``|W|``. It is the limit of `RegularizedLaplacian` with the
     `GaussianNoise` likelihood as σ → ∞ and γ → 0.
 
     Parameters

@@ -152,7 +152,7 @@ class _Problem:
 
     def krylov(self, block: int) -> KrylovBasis:
         """Compute the vectors from random starts: the first columns of the basis."""
-        n_pairs, room = self.n_pairs, self.n_nodes - self.laplacian.graph.n_components
+        n_pairs, room = self.n_pairs, self.n_nodes - self.laplacian.n_null
         size = min(room, n_pairs + max(4 * block, round(SPARE_SHARE * n_pairs)))
         kept_share = n_pairs + max(block, n_pairs // 10)
         basis = self.basis

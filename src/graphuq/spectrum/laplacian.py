@@ -10,6 +10,7 @@ from scipy import sparse
 
 from graphuq.errors import InvalidInput, require
 from graphuq.graphs import Graph
+from graphuq.spectrum.basis import N_NULL
 from graphuq.spectrum.checks import check_graph
 from graphuq.utils.checks import describe
 
@@ -25,11 +26,14 @@ class Laplacian:
     ``"random-walk"``: ``I − D^{-1} W``, which shares its eigenvalues with the symmetric one
     and has the right eigenvectors ``D^{-1/2} q_j``. It is represented by the symmetric operator;
     `node_scale` turns the eigenvectors of that into its own.
+
+    Degrees D are sums of ``|W|``; see docs/theory/graphs.md, "Signed edges".
     """
 
     graph: Graph
     kind: str = "symmetric"
     has_eigenpairs: ClassVar[Literal[False]] = False  # see `NodeBasis`
+    blocks: ClassVar[tuple[()]] = ()
 
     @property
     def n_nodes(self) -> int:
@@ -105,7 +109,8 @@ class Laplacian:
     def null_profile(self) -> Float[np.ndarray, " N"]:
         """Sum of all null vectors; on component c it is the null vector of c.
 
-        It is ``D^{1/2} 1`` (or ``1``), normalised on each component.
+        It is ``D^{1/2} s`` (or ``s``), normalised on each component. s is the side of a node, 1
+        without negative weights, and 0 in a component that is not balanced and has none.
         """
         graph = self.graph
         profile = np.ones(graph.n_nodes)
@@ -113,13 +118,29 @@ class Laplacian:
             profile = np.sqrt(graph.degrees)
             profile[graph.degrees == 0] = 1.0
         norms = np.sqrt(np.bincount(graph.components, weights=profile**2))
-        return profile / norms[graph.components]
+        return graph.sides * profile / norms[graph.components]
+
+    @cached_property
+    def n_null(self) -> int:
+        """Number of null vectors: one for each component, if it is balanced."""
+        return len(np.unique(self.graph.components[self.graph.sides != 0]))
+
+    @property
+    def is_signed(self) -> bool:
+        """Whether the graph has negative weights."""
+        return self.graph.is_signed
+
+    @property
+    def signs(self) -> dict[str, int]:
+        """Settings of a basis on a graph with negative weights; none on any other graph."""
+        return {N_NULL: self.n_null} if self.is_signed else {}
 
     def null_vectors(self) -> Float[np.ndarray, "N c"]:
-        """Return one orthonormal null vector per component, as columns."""
-        graph = self.graph
-        vectors = np.zeros((graph.n_nodes, graph.n_components))
-        vectors[np.arange(graph.n_nodes), graph.components] = self.null_profile
+        """Return the orthonormal null vectors as columns."""
+        nodes = np.flatnonzero(self.graph.sides)
+        _, column = np.unique(self.graph.components[nodes], return_inverse=True)
+        vectors = np.zeros((self.graph.n_nodes, self.n_null))
+        vectors[nodes, column] = self.null_profile[nodes]
         return vectors
 
     def project_to_null_space(self, x: Float[np.ndarray, "N *k"]) -> Float[np.ndarray, "N *k"]:
@@ -161,13 +182,16 @@ class Laplacian:
         return Laplacian(Graph(weights, graph.degrees[nodes], components), self.kind)
 
     def draw(self, n_draws: int, rng: np.random.Generator) -> Float[np.ndarray, "N S"]:
-        """Draw from ``N(0, L)``: noise on edges, added at one end and subtracted at the other."""
+        """Draw from ``N(0, L)``: noise on edges, added at one end and subtracted at the other.
+
+        It is added at both ends of a negative edge.
+        """
         upper = sparse.triu(sparse.csr_array(self.graph.weights), 1).tocoo()
         edges = np.arange(len(upper.data))
-        root = np.sqrt(upper.data)
+        root = np.sqrt(np.abs(upper.data))
         shape = (self.graph.n_nodes, len(edges))
         ends = sparse.csr_array((root, (upper.row, edges)), shape=shape) - sparse.csr_array(
-            (root, (upper.col, edges)), shape=shape
+            (np.sign(upper.data) * root, (upper.col, edges)), shape=shape
         )
         noise = np.column_stack([ends @ rng.normal(size=len(edges)) for _ in range(n_draws)])
         scale = 1.0 if self.kind == "unnormalized" else self._inverse_root_degrees[:, None]

@@ -76,7 +76,8 @@ def correlation_rows(basis: NodeBasis, nodes: Int[np.ndarray, " n"]) -> Float32[
     """
     if isinstance(basis, Spectrum):
         # The only constant mode says nothing; several ones tell components apart.
-        skipped = 1 if basis.n_components == 1 and basis.n_eigenpairs > 1 else 0
+        is_constant = basis.n_components == 1 and not basis.is_signed
+        skipped = 1 if is_constant and basis.n_eigenpairs > 1 else 0
         used = slice(skipped, min(skipped + MAX_MODES, basis.n_eigenpairs))
         values = np.asarray(basis.eigenvalues)[used]
         scale = 1 / (values + values.mean()) if values.any() else np.ones(len(values))

@@ -79,7 +79,7 @@ class PowerField:
     def __init__(self, laplacian: Laplacian, precision: PowerPrecision) -> None:
         graph = laplacian.graph
         self.laplacian, self.precision = laplacian, precision
-        n_others = graph.n_nodes - graph.n_components
+        n_others = graph.n_nodes - laplacian.n_null
         included = null_vectors_included(precision.include_constant, graph)
         self.is_exact = graph.n_nodes <= EXACT_UP_TO
         shift = precision.shift

@@ -20,10 +20,10 @@ MAX_NODES = 64  # of a small component
 
 
 class _Group(NamedTuple):
-    """Pairs of all small components of one size."""
+    """Pairs of all small components of one size, which have a null vector or have none."""
 
-    values: Float[np.ndarray, "m s-1"]
-    vectors: Float[np.ndarray, "m s s-1"]
+    values: Float[np.ndarray, "m k"]
+    vectors: Float[np.ndarray, "m s k"]
     nodes: Int[np.ndarray, "m s"]
 
 
@@ -55,7 +55,7 @@ class SmallComponents:
         """Return how many of the other pairs are at most needed among the smallest ones."""
         if self.rest is None:
             return 0
-        return min(n_pairs, self.rest.n_nodes - self.rest.graph.n_components)
+        return min(n_pairs, self.rest.n_nodes - self.rest.n_null)
 
     def nonnull_pairs(
         self, of_rest: Callable[[Laplacian, int], Solution], whole: Laplacian, n_pairs: int
@@ -96,9 +96,9 @@ class SmallComponents:
 
 
 def _groups(laplacian: Laplacian, nodes: Int[np.ndarray, " n"]) -> list[_Group]:
-    """Return the pairs of small components, those of one size together.
+    """Return the pairs of small components, those of one size together, but balanced ones apart.
 
-    The null vector is shifted above the largest eigenvalue, as `dense.nonnull_pairs` does.
+    A null vector is shifted above the largest eigenvalue, as `dense.nonnull_pairs` does.
     """
     components = laplacian.graph.components
     sizes = np.bincount(components)
@@ -108,8 +108,11 @@ def _groups(laplacian: Laplacian, nodes: Int[np.ndarray, " n"]) -> list[_Group]:
     place[order] = np.arange(len(order)) - np.repeat(firsts, sizes)
     weights = sparse.coo_array(laplacian.scaled_weights(np.float64))
     profile, diagonal, groups = laplacian.null_profile, laplacian.diagonal, []
-    for size in np.unique(sizes[sizes > 1]).tolist():
-        own = np.flatnonzero(sizes == size)
+    is_balanced = np.bincount(components, profile != 0) > 0
+    for size, has_null in sorted(set(zip(sizes.tolist(), is_balanced.tolist(), strict=True))):
+        if size == 1:
+            continue
+        own = np.flatnonzero((sizes == size) & (is_balanced == has_null))
         number = np.full(len(sizes), -1)
         number[own] = np.arange(len(own))
         members = order[firsts[own][:, None] + np.arange(size)]  # (m, s)
@@ -122,5 +125,6 @@ def _groups(laplacian: Laplacian, nodes: Int[np.ndarray, " n"]) -> list[_Group]:
             blocks, (number[components[row]], place[row], place[col]), weights.data[inside]
         )
         values, vectors = np.linalg.eigh(blocks)
-        groups.append(_Group(values[:, :-1], vectors[:, :, :-1], nodes[members]))
+        k = size - has_null
+        groups.append(_Group(values[:, :k], vectors[:, :, :k], nodes[members]))
     return groups

@@ -89,13 +89,13 @@ def laplacian_spectrum(
     [0.0, 0.586, 2.0, 3.414]
     """
     operator = Laplacian(graph, laplacian)
-    n_nodes, n_null = graph.n_nodes, graph.n_components
+    n_nodes, n_null = graph.n_nodes, operator.n_null
     n_eigenpairs, tail_eigenvalue = _by_name(algorithm, n_nodes, n_eigenpairs, tail_eigenvalue)
     asked = n_eigenpairs is not None
     if n_eigenpairs is not None:
         check_integer("n_eigenpairs", n_eigenpairs, f"use an integer up to N = {n_nodes}")
     else:
-        n_eigenpairs = min(n_nodes, DEFAULT_EIGENPAIRS + n_null - 1)
+        n_eigenpairs = min(n_nodes, DEFAULT_EIGENPAIRS + graph.n_components - 1)
     require(
         n_eigenpairs <= n_nodes,
         "n_eigenpairs",
@@ -165,6 +165,7 @@ def laplacian_spectrum(
             "n_eigenpairs": len(eigenvalues),
             "tail_eigenvalue": tail_eigenvalue,
             "solver": used,
+            **operator.signs,
             **({"multiple_eigenvalue": copies} if copies else {}),
         },
     )
@@ -185,7 +186,7 @@ def nonnull_pairs(
     InvalidInput
         If Lanczos does not converge.
     """
-    solver, apart = _chosen(operator, n_pairs + operator.graph.n_components)
+    solver, apart = _chosen(operator, n_pairs + operator.n_null)
     try:
         return _nonnull(operator, solver, n_pairs, tolerance, None, apart)[:2]
     except lanczos.PairsNotConverged as error:
@@ -198,8 +199,8 @@ def nonnull_pairs(
 
 def _chosen(operator: Laplacian, n_eigenpairs: int) -> tuple[str, SmallComponents | None]:
     """Return the solver for so many pairs, and the small components if they are apart."""
-    n_null = operator.graph.n_components
-    apart = SmallComponents(operator) if n_null > 1 else None
+    n_null = operator.n_null
+    apart = SmallComponents(operator) if operator.graph.n_components > 1 else None
     n_left = operator.n_nodes if apart is None else len(apart.others)
     n_pairs = n_eigenpairs if apart is None else apart.n_rest(n_eigenpairs - n_null)
     small = n_left < DENSE_BELOW or n_pairs > n_left // 5
@@ -221,7 +222,7 @@ def _fewer_pairs(
     InvalidInput
         If the number of pairs was asked for, or too few are left.
     """
-    n_null = operator.graph.n_components
+    n_null = operator.n_null
     words = f"did not converge in {lanczos.RESTARTS} restarts"
     require(
         not asked,
@@ -266,7 +267,7 @@ def _solved(
     if solver == "closed-form":
         sizes, periodic = graph.settings["shape"], graph.settings["periodic"]
         return *closed_form.smallest_pairs(sizes, periodic, n_eigenpairs), np.zeros(n_eigenpairs)
-    n_null = graph.n_components
+    n_null = operator.n_null
     n_others = n_eigenpairs - n_null
     values, vectors, residuals = _nonnull(operator, solver, n_others, tolerance, progress, apart)
     eigenvectors = np.empty((graph.n_nodes, n_eigenpairs))
@@ -288,7 +289,7 @@ def _nonnull(
     """Return pairs besides the null vectors, and residuals, by a dense solver or Lanczos."""
 
     def pairs(laplacian: Laplacian, n_pairs: int) -> Solution:
-        if solver == "lanczos" and n_pairs < laplacian.n_nodes - laplacian.graph.n_components:
+        if solver == "lanczos" and n_pairs < laplacian.n_nodes - laplacian.n_null:
             return lanczos.nonnull_pairs(laplacian, n_pairs, tolerance, progress)
         values, vectors = dense.nonnull_pairs(laplacian, n_pairs)
         return values, vectors, np.linalg.norm(laplacian @ vectors - values * vectors, axis=0)

@@ -32,11 +32,11 @@ class Spectrum(SpectralBasis):
     Attributes
     ----------
     eigenvalues : numpy.ndarray, shape (L,)
-        Ascending; the first `n_components` are exactly 0.
+        Ascending; the first `n_null` are exactly 0.
     eigenvectors : numpy.ndarray, shape (N, L)
         Orthonormal columns; the entry of largest magnitude of each is positive, but for those in
-        closed form. The first `n_components` are the null vectors, one per component. A grid
-        has a `ProductBasis` instead of an array.
+        closed form. The first `n_null` are the null vectors, one per component, which a component
+        with contradictory signs lacks. A grid has a `ProductBasis` instead of an array.
     residuals : numpy.ndarray, shape (L,)
         ``|L q − λ q|`` of each pair.
     tail_eigenvalue : float or None
@@ -102,8 +102,9 @@ class Spectrum(SpectralBasis):
             raise IncompatibleParts(
                 "only a series of computed eigenvectors can be extended; make the graph again"
             )
-        degree = np.asarray(weights.sum(axis=1)).ravel()
-        nearest = np.asarray(weights.argmax(axis=1)).ravel()
+        size = abs(weights)
+        degree = np.asarray(size.sum(axis=1)).ravel()
+        nearest = np.asarray(size.argmax(axis=1)).ravel()
         rows = np.concatenate([np.asarray(self.eigenvectors), self.extend(weights)])
         rows *= np.sqrt(self.n_nodes / len(rows))  # approximately unit length again
         return dataclasses.replace(

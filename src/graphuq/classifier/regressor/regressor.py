@@ -28,16 +28,12 @@ from graphuq.classifier.options import (
     value_of,
 )
 from graphuq.classifier.regressor.saving import load_regressor, save_regressor
-from graphuq.classifier.regressor.values import (
-    check_known,
-    deviations,
-    intervals,
-    numbers_of,
-)
+from graphuq.classifier.regressor.values import check_known, deviations, intervals, numbers_of
 from graphuq.classifier.types import Groups, Labels, Table
 from graphuq.errors import UnlabelledScoreWarning, require
 from graphuq.evidence.regression import GraphRegression
 from graphuq.graphs import FeatureSpace, SelfTuning
+from graphuq.graphs.signs import require_no_signs
 from graphuq.models import Regression
 from graphuq.run.words import part_from
 from graphuq.spectrum import laplacian_spectrum
@@ -175,7 +171,7 @@ class GraphRegressor(NestedParameters, RegressorMixin, BaseEstimator):
         Raises
         ------
         InvalidInput
-            If features, weights, numbers or options cannot be used.
+            If features, weights, numbers or options cannot be used, or a weight is negative.
 
         Warns
         -----
@@ -201,6 +197,7 @@ class GraphRegressor(NestedParameters, RegressorMixin, BaseEstimator):
                 report,
                 getattr(self, "feature_names_in_", None),
             )
+            require_no_signs(self.graph_.weights, "no number is the opposite of another")
             spectrum = laplacian_spectrum(
                 self.graph_,
                 self.laplacian,

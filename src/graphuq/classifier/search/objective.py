@@ -37,6 +37,7 @@ from graphuq.graphs.neighbors import (
 from graphuq.graphs.pairs import AllNodePairs, NodePairs
 from graphuq.graphs.principal import main_axes
 from graphuq.graphs.row_distances import all_distances
+from graphuq.graphs.signs import require_no_signs
 from graphuq.inference import Approximation
 from graphuq.models import LargestEvidence
 from graphuq.models.evidence import likelihood_of, prior_of
@@ -66,6 +67,9 @@ class SearchProblem:
             require_rows(X, estimator.graph)
         rows: Any = estimator.graph.weights if ready else X
         self.X: Any = rows if sparse.issparse(rows) else np.asarray(rows)
+        if ready or is_word(estimator.graph, "precomputed"):
+            weights = sparse.csr_array(self.X)
+            require_no_signs(weights, "a search takes none; GraphClassifier does")
         values, given = split_labels(y, estimator.missing_label)
         require(
             len(values) == self.X.shape[0],
