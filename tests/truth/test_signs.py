@@ -238,3 +238,47 @@ def test_the_smallest_eigenvector_tells_two_sides_apart():
         found = gq.fiedler_signs(gq.laplacian_spectrum(graph))
         np.testing.assert_array_equal(found, SIDES * found[0] * SIDES[0])
         np.testing.assert_array_equal(graph.sides, 0 if noise else SIDES * SIDES[0])
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    weights, sides = unbalanced(60, 4), np.arange(60) % 2
+    weights = np.abs(weights) * np.where(np.add.outer(sides, sides) % 2, -1, 1)
+    weights[0, 5] = weights[5, 0] = 3.0  # contradicts the sides
+    y = np.full(60, -1)
+    y[[0, 1, 6, 9]] = sides[[0, 1, 6, 9]]
+    classifier = gq.GraphClassifier("precomputed", inference=EP).fit(weights, y)
+    return classifier, weights, sides
+
+
+def test_the_default_learns_two_sides_from_four_labels(fitted):
+    classifier, _, sides = fitted
+    assert (classifier.transduction_ == sides).all()
+    assert classifier.graph_.sides.tolist() == [0] * 60
+    assert classifier.result_.posterior.spectrum.n_null == 0
+
+
+def test_files_keep_what_signs_tell(fitted, tmp_path):
+    classifier, weights, _ = fitted
+    spectrum = gq.laplacian_spectrum(classifier.graph_)
+    spectrum.save(tmp_path / "spectrum.npz")
+    read = gq.load_spectrum(tmp_path / "spectrum.npz")
+    assert (read.is_signed, read.n_null) == (True, 0)
+    classifier.save(tmp_path / "fit.nc")
+    again = gq.GraphClassifier.load(tmp_path / "fit.nc")
+    rows = weights[:3]
+    np.testing.assert_allclose(again.predict_proba(rows), classifier.predict_proba(rows))
+
+
+def test_several_tags_and_features_beside_signs(fitted):
+    """A tag is a class of its own, and features say which side a node is on."""
+    _, weights, sides = fitted
+    tags = np.full((60, 2), np.nan)
+    tags[:8, 0], tags[:8, 1] = sides[:8], 1 - sides[:8]
+    graph = sparse.csr_array(weights)
+    own = gq.MultilabelClassifier(gq.GraphClassifier(graph)).fit(None, tags)
+    np.testing.assert_array_equal(own.transduction_, np.column_stack([sides, 1 - sides]))
+    X = np.random.default_rng(0).normal(size=(60, 3)) + 2.0 * sides[:, None]
+    y = np.where(np.arange(60) < 8, sides, -1)
+    beside = gq.GraphClassifier(graph, inference=EP).fit(X, y)
+    assert (beside.transduction_ == sides).mean() > 0.95
