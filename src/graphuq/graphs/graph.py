@@ -145,8 +145,8 @@ def make_graph(
     Raises
     ------
     InvalidInput
-        If the weights are not square, finite and symmetric, all are zero, or some are negative and
-        ``signed`` is false.
+        If the weights are not square, finite and symmetric, all are zero, some are negative and
+        ``signed`` is false, or those of all pairs are.
 
     Warns
     -----
@@ -183,6 +183,13 @@ def make_graph(
             f"{int((data < 0).sum())} negative weight(s), the smallest {data.min():.3g}",
             "give similarities >= 0, for example exp(-distance**2)",
         )
+    all_opposed = n_nodes > 2 and int((data < 0).sum()) >= n_nodes * (n_nodes - 1)
+    require(
+        not all_opposed,
+        argument,
+        "a negative weight for every pair of nodes, which cannot all be opposed",
+        "give similarities, for example exp(-distance**2)",
+    )
     require(bool(data.any()), argument, "no weight other than 0", "give at least one edge")
     largest = float(np.abs(data).max())
     require(
