@@ -28,7 +28,7 @@ import corpus
 import graphuq as gq
 from corpus_peers import default_graph
 from graphuq.inference.model_average.components import Components
-from graphuq.models.learnt_odds import ALIKE, learnt_mixture
+from graphuq.models.learnt_odds import ALIKE, STEEP, learnt_mixture, steep_terms
 from graphuq.spectrum.blocks import EIGENPAIRS
 from peers import RESULTS, ROOT
 
@@ -69,17 +69,24 @@ def run(basis, classes, rate, draw, stored):
     others = np.setdiff1d(np.arange(len(classes)), labelled)
     test = np.random.default_rng(draw).permutation(others)[:N_TEST]
     prior = learnt_mixture(basis, n_classes, len(labelled))
+    steep = [(one,) for one in steep_terms(basis)]
+    names = list(prior.blocks)
+    if basis.blocks:  # a graph without features has them already
+        odds = np.append(np.exp(prior.log_probabilities), np.full(len(steep), 1 / len(steep)))
+        prior = gq.models.Mixture([*prior.components, *steep], gq.Categorical(odds))
+        names += [STEEP] * len(steep)
+    names[-len(steep) :] = [STEEP] * len(steep)
     labels = classes[labelled] if n_classes > 2 else 2 * classes[labelled] - 1
     likelihood = gq.likelihoods.Probit(1.0, n_classes, random_labels=True)
     given = Components.of(gq.Posterior(basis, prior, likelihood, labelled, labels))
-    blocks = np.array(prior.blocks)[given.numbers]
-    missing = [block for block in dict.fromkeys(prior.blocks) if block not in {*stored, *ALIKE}]
+    blocks = np.array(names)[given.numbers]
+    missing = [block for block in dict.fromkeys(names) if block not in {*stored, *ALIKE}]
     chosen = np.isin(blocks, missing)
     given, blocks = given.at(slice(None), chosen), blocks[chosen]
     rows = np.asarray(basis.basis[test]) * basis.node_scale[test, None]
     fitted = given.fit() if missing else []
     evidence = given.log_prior + np.array([one.log_evidence for one in fitted])
-    found = {block: stored[block] for block in dict.fromkeys(prior.blocks) if block in stored}
+    found = {block: stored[block] for block in dict.fromkeys(names) if block in stored}
     for block in missing:
         own = np.flatnonzero((blocks == block) & np.isfinite(evidence))
         if not len(own):
@@ -254,13 +261,14 @@ def means(scores):
 def fit():
     jax.config.update("jax_enable_x64", True)
     runs = stored_runs()
-    blocks = tuple(dict.fromkeys(b for r in runs for b in r["blocks"]))
-    blocks = (EIGENPAIRS, *(b for b in blocks if b != EIGENPAIRS))
+    every = dict.fromkeys(b for r in runs for b in r["blocks"])
+    blocks = (EIGENPAIRS, *(b for b in every if b not in (EIGENPAIRS, STEEP)))
     print(
         f"{len({r['name'] for r in runs})} sets; log score and accuracy at {RATES} labels a class"
     )
     cases = {"all": blocks, "graph alone": blocks[:1]}
     cases |= {f"without {b}": tuple(o for o in blocks if o != b) for b in blocks[1:]}
+    cases["and steep priors on the graph"] = (*blocks, STEEP)
     scores = {}
     for name, chosen in cases.items():
         scores[name] = Fit(runs, chosen).left_out()
@@ -273,6 +281,9 @@ def fit():
     whole = Fit(runs, blocks)
     odds = whole.odds(np.ones(len(runs), bool)).round(3)
     content = dict(zip(blocks[1:], odds.tolist(), strict=True))
+    # They are for graphs without features, of which there are few: their odds are those of all.
+    steep = Fit(runs, (*blocks, STEEP)).odds(np.ones(len(runs), bool)).round(3)
+    content[STEEP] = steep[-1].tolist()
     TABLE.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
     print(content)
 

@@ -16,6 +16,7 @@ import pytest
 import graphuq as gq
 from graphuq.cli.app import run
 from graphuq.errors import InvalidInput
+from graphuq.utils.part import Part
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 MOONS = gq.datasets.two_moons(120, n_features=2, noise_std=0.1, rng=1)
@@ -29,11 +30,20 @@ PARTS = [word for name in ("format", "graph", "prior", "likelihood", "rule")
 pytestmark = pytest.mark.filterwarnings("ignore::graphuq.errors.DisconnectedGraphWarning")
 
 
+def _subclasses(base):
+    for one in base.__subclasses__():
+        yield one
+        yield from _subclasses(one)
+
+
 @pytest.fixture(scope="module")
 def own():
     """Return the modules of the examples, imported under their names as by ``--parts``."""
     sys.path.insert(0, str(EXAMPLES))
-    gc.collect()  # classes of the same examples, which other tests ran, are no longer found
+    gc.collect()
+    for one in _subclasses(Part):  # of the same examples, which other tests ran; JAX keeps them
+        if one.__module__ in ("__main__", "<run_path>"):
+            one.__name__ = f"Earlier{one.__name__}"
     names = ("own_format", "own_graph", "own_prior", "own_likelihood", "own_rule")
     yield {name: importlib.import_module(name) for name in names}
     sys.path.remove(str(EXAMPLES))

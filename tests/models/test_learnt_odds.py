@@ -1,5 +1,6 @@
 """The learnt mixture of rings, which have eigenvalues in closed form, against its table."""
 
+import itertools
 import json
 from importlib.resources import files
 
@@ -14,6 +15,7 @@ TABLE = json.loads(files("graphuq.models").joinpath("learnt_odds.json").read_tex
 RANK, ALPHA, NOISE, CONSTANT, BASE, SLOPES = (
     np.array(TABLE[name]) for name in ("rank", "alpha", "noise", "constant", "base", "slopes")
 )
+ODDS = json.loads(files("graphuq.models").joinpath("block_odds.json").read_text("utf-8"))
 KEPT = 40  # eigenpairs
 pytestmark = pytest.mark.filterwarnings("ignore:.*components")
 
@@ -44,15 +46,23 @@ def test_components_and_their_probabilities_are_those_of_the_table(sizes, n_clas
     assert kept.sum() > 20
     of_rank = values[np.minimum(RANK[kept], len(values)) - 1]
     assert all(len(terms) == 1 for terms in found.components)
-    priors = [terms[0].prior for terms in found.components]
+    terms, logs = [own[0] for own in found.components], found.log_probabilities
+    # A graph without features has ten steep ones more, with odds of their own.
+    steep, terms = terms[-10:], terms[:-10]
+    assert {(term.prior.alpha, 1 / term.scale) for term in steep} == set(
+        itertools.product((16.0, 64.0), (0.03, 0.1, 0.3, 1.0, 3.0))
+    )
+    np.testing.assert_allclose([term.prior.tau**2 for term in steep], values[0], rtol=1e-8)
+    odds = np.exp(ODDS["steep"] @ np.array([1.0, share, k]))
+    np.testing.assert_allclose(np.exp(logs[-10:]), odds / 10 / (1 + odds))
+    priors = [term.prior for term in terms]
     np.testing.assert_allclose([prior.tau**2 for prior in priors], of_rank, rtol=1e-8)
     np.testing.assert_array_equal([prior.alpha for prior in priors], ALPHA[kept])
     constants = [bool(prior.include_constant) for prior in priors]
     np.testing.assert_array_equal(constants, CONSTANT[kept])
-    scales = [terms[0].scale for terms in found.components]
-    np.testing.assert_allclose(scales, 1 / NOISE[kept])
-    expected = probability[kept] / probability[kept].sum()
-    np.testing.assert_allclose(np.exp(found.log_probabilities), expected, rtol=1e-6)
+    np.testing.assert_allclose([term.scale for term in terms], 1 / NOISE[kept])
+    expected = probability[kept] / probability[kept].sum() / (1 + odds)
+    np.testing.assert_allclose(np.exp(logs[:-10]), expected, rtol=1e-6)
 
 
 @pytest.mark.parametrize(("n_classes", "n_labels"), [(2, 2), (3, 45), (2, 400)])
@@ -62,7 +72,7 @@ def test_odds_of_blocks_are_those_of_their_table(n_classes, n_labels):
     basis = gq.Basis(spectrum_of_rings((60,))).with_functions(rows)
     found = learnt_mixture(basis, n_classes, n_labels)
     probability, blocks = np.exp(found.log_probabilities), np.array(found.blocks)
-    table = json.loads(files("graphuq.models").joinpath("block_odds.json").read_text("utf-8"))
+    table = {block: own for block, own in ODDS.items() if block != "steep"}
     assert set(blocks) == {"eigenpairs", *table}
     share = np.log(n_labels / n_classes)
     for block, (a, b, c) in table.items():
@@ -82,6 +92,8 @@ def test_a_second_graph_has_the_same_components_on_its_own_eigenvalues():
     found = learnt_mixture(basis, 2, 6)
     second = [terms[0] for terms in found.components if terms[0].block == "whitened graph"]
     alone = learnt_mixture(basis.blocks[-1].spectrum, 2, 6)
-    assert [term.prior for term in second] == [terms[0].prior for terms in alone.components]
+    priors = [terms[0].prior for terms in alone.components]
+    assert [term.prior for term in second] == priors[:-10]  # without the ten steep ones
     own = np.exp(found.log_probabilities)[np.array(found.blocks) == "whitened graph"]
-    np.testing.assert_allclose(own / own.sum(), np.exp(alone.log_probabilities))
+    expected = np.exp(alone.log_probabilities[:-10])
+    np.testing.assert_allclose(own / own.sum(), expected / expected.sum())

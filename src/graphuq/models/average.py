@@ -91,12 +91,8 @@ class Average(Model):
         if not own.blocks:
             return self._on(eigenpairs_of(own), labels)
         average = self._on(own, labels, SHARPNESS)
-        found = screened(average)
-        kept = _likely_blocks(average, found)
-        if kept is not None:
-            left = own.with_blocks(kept) if kept else eigenpairs_of(own)
-            return _screened_before(self._on(left, labels, SHARPNESS), average, found, kept)
-        return _screened_before(average, average, found, None)
+        prior: Any = average.prior
+        return _of_odds(average, screened(average), prior.log_probabilities)
 
     def posteriors(
         self, basis: SpectralBasis | Laplacian, several: Sequence[Labels]

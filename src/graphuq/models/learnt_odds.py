@@ -20,7 +20,8 @@ edges may say nothing of the features, and one or the other may be useless. Noth
 such data. The blocks of tables keep their odds, and a graph of sparse features has those of the
 second graph. Other blocks have the same probability as the graph, and so have sums of the graph and
 each block that is given with it, and steep priors on the graph, of few modes: the eigenvalues of a
-graph with few triangles are nearly equal.
+graph with few triangles are nearly equal. So are they on a graph without features, where the odds
+of the steep priors are those of a block that all data sets have.
 """
 
 import json
@@ -48,6 +49,7 @@ FEATURE_NOISES = (0.03, 0.1, 0.3, 1.0, 3.0)  # γ of components on features, equ
 SUM_RANKS, SUM_POWERS = (2, 16), (2.0, 32.0)  # of the eigenvalue τ², and α, of graphs in sums
 N_SUMS = len(SUM_RANKS) * len(SUM_POWERS) * len(FEATURE_NOISES)  # of the graph and one block
 # Of a graph with few triangles the leading eigenvectors alone tell classes.
+STEEP = "steep"
 STEEP_RANKS, STEEP_POWERS = (1,), (16.0, 64.0)
 # Blocks that too few data sets have to learn their odds.
 ALIKE = {JOINED_GRAPH: WHITENED_GRAPH, FEATURE_GRAPH: WHITENED_GRAPH}
@@ -95,20 +97,23 @@ def learnt_mixture(basis: SpectralBasis, n_classes: int, n_labels: int) -> Mixtu
         components += more
         more_odds = odds[learnt_for] @ known if learnt_for in odds else 0.0
         log_odds = np.append(log_odds, logs + more_odds)
-    if given or basis.is_signed:
-        steep = [
-            Term(1 / noise, prior)
-            for prior in _priors(basis, STEEP_RANKS, STEEP_POWERS)
-            for noise in FEATURE_NOISES
-        ]
+    if given or basis.is_signed or not basis.blocks:
+        steep = steep_terms(basis)
         components += steep
-        log_odds = np.append(log_odds, _even(len(steep)))
+        more_odds = 0.0 if given or basis.is_signed else odds[STEEP] @ known
+        log_odds = np.append(log_odds, _even(len(steep)) + more_odds)
     sums = [
         terms for block in basis.blocks if block.name in given for terms in _sums(basis, block.name)
     ]
     log_odds = np.append(log_odds, np.tile(_even(N_SUMS), len(sums) // N_SUMS))
     every = [*((one,) for one in components), *sums]
     return Mixture(every, Categorical(np.exp(log_odds - log_odds.max())))
+
+
+def steep_terms(graph: SpectralBasis) -> list[Term]:
+    """Return components on the leading eigenvectors of a graph, nearly alone."""
+    priors = _priors(graph, STEEP_RANKS, STEEP_POWERS)
+    return [Term(1 / noise, prior) for prior in priors for noise in FEATURE_NOISES]
 
 
 def _even(n: int) -> Float[np.ndarray, " n"]:
