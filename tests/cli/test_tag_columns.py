@@ -92,3 +92,42 @@ def test_commands_for_one_label_say_so(csv, capsys, command):
     assert classify(csv, "genres", "--quiet") == 0
     assert run([command, str(csv.parent / "out" / "posterior.nc")]) == 2
     assert "holds several tags; read tags.csv" in capsys.readouterr().err
+
+
+def test_the_labelling_page_continues_tags(tmp_path, monkeypatch, capsys):
+    """Known tags of a column, one row confirmed; ``classify`` reads what ``label`` wrote."""
+    pytest.importorskip("uvicorn", reason="pip install graphuq[label], to test the page")
+    X = np.random.default_rng(0).normal(size=(60, 2)).round(3)
+    own = [[n for n, x in zip(("high", "odd"), row, strict=True) if x > 0] for row in X]
+    texts = [";".join(tags) or ";" for tags in own]
+    table = pd.DataFrame(X, columns=["a", "b"]).assign(known=[*texts[:20], *[""] * 40])
+    table.to_csv(tmp_path / "items.csv", index=False)
+
+    def person(page):
+        page.session.label("ada", [30], ["odd", "new"])
+        page.session.wait_until_current()
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(gq.LabellingPage, "wait", person)
+    common = [str(tmp_path / "items.csv"), "--label-column", "known", "--no-browser", "-o",
+              str(tmp_path / "out")]  # fmt: skip
+    assert run(["label", *common, "--tags", "--class", "low", "--export", "csv"]) == 0
+    labels = pd.read_csv(tmp_path / "out" / "labels.csv").set_index("id")["label"]
+    assert labels.to_dict() == {**dict(enumerate(texts[:20])), 30: "new;odd"}
+    answers = pd.read_csv(tmp_path / "out" / "predictions.csv", keep_default_na=False)
+    assert list(answers.columns)[:4] == ["id", "tags", "probability_high", "probability_new"]
+    written = str(tmp_path / "out" / "labelled.csv")
+    out = ["--id-column", "id", "-o", str(tmp_path / "fit")]
+    assert run(["classify", written, "--tag-columns", "label", *out]) == 0
+    found = pd.read_csv(tmp_path / "fit" / "tags.csv").set_index("tag")["n_labels"]
+    assert found.to_dict() == {"high": 21, "new": 21, "odd": 21}
+    capsys.readouterr()
+    for more, words in [
+        (["--class-order", "a,b"], "--tags: given beside an order; leave one of the two out"),
+        (["--export", "prodigy"], "layout: 'prodigy' for tags; use csv, parquet or jsonl"),
+        (["--class", "a|b"], "classes: 'a|b' as a tag; use a name without ; and |"),
+    ]:
+        assert run(["label", *common, "--tags", *more]) == 2
+        assert words in capsys.readouterr().err
+    assert run(["label", *common]) != 0
+    assert "has tags, several an item" in capsys.readouterr().err

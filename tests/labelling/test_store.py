@@ -11,7 +11,8 @@ import pytest
 
 from graphuq.errors import InvalidInput, StorageError
 from graphuq.labelling.items import TextItems
-from graphuq.labelling.store import LabelStore, check_name
+from graphuq.labelling.names import check_name
+from graphuq.labelling.store import LabelStore
 from labelling.programs import running
 
 WRITER = """

@@ -104,6 +104,15 @@ def label(
     ] = None,
     ordered: opt.Ordered = False,
     class_order: opt.ClassOrder = None,
+    tags: Annotated[
+        bool,
+        opt.flag(
+            "--tags",
+            "An item may have several classes, or none. Known ones are texts such as comedy;drama, "
+            "and ; alone for an item without tags.",
+            PAGE,
+        ),
+    ] = False,
     user: Annotated[
         str | None,
         opt.option(
@@ -233,10 +242,12 @@ def label(
     require_extra("label")
     require_one_source(label_column, labels)
     order = _order(ordered, class_order)
+    require(not (tags and order), "--tags", "given beside an order", "leave one of the two out")
     hosting = _hosting(users, origin, host, plain_http)
     check_writable(output)
     from graphuq.cli.encoding import encoder_from
     from graphuq.cli.items import Columns, read_source
+    from graphuq.cli.label_page import open_page
     from graphuq.cli.unread import require_unread
     from graphuq.labelling.layouts import layout_named, require_holds
 
@@ -250,7 +261,7 @@ def label(
                       features, encoder, read_options(read))  # fmt: skip
     source = read_source(file, columns, labels, label_options(read_labels, labels))
     for layout in layouts:
-        require_holds(layout, source.items)
+        require_holds(layout, source.items, tags)
     if embed is not None:
         require(features is None, "--embed", "given beside --features", "give one of the two")
         require(encoder is None, "--embed", "given beside --encode", "give one of the two")
@@ -260,12 +271,13 @@ def label(
     facts.say("{features}" if source.words else "", features=source.words)
     shown = file if file is not None else images
     assert shown is not None  # required by read_source
-    page = _open(
+    page = open_page(
         source,
         given,
         ("none" if encoder is not None else scaling, pca),
         order,
-        missing=missing_label or None,
+        missing_label or None,
+        tags,
         classes=class_name or [],
         labels=output / LABELS_FILE,
         rule=rule,
@@ -307,47 +319,6 @@ def _hosting(
     remedy = "add the address that browsers open, such as https://labels.example.org"
     require(origin is not None, "--origin", "not given beside --users", remedy)
     return Hosting(users, str(origin), host or ADDRESS, plain_http)
-
-
-def _open(
-    source: Any,
-    settings: dict[str, Any],
-    preprocessing: tuple[str, int | None],
-    order: bool | list[str],
-    missing: list[str] | None,
-    **options: Any,
-) -> "LabellingPage":
-    """Return the page of what was read, which is served."""
-    from scipy import sparse
-
-    import graphuq
-    from graphuq.cli.columns import without_missing
-    from graphuq.cli.preprocessing import fit_preprocessing
-    from graphuq.graphs import Graph
-    from graphuq.labelling.features import default_classifier
-
-    X, (scaling, pca) = source.features, preprocessing
-    scaled = scaling != "none" or pca is not None
-    if source.is_graph:
-        of_graph = [name for name in settings if name != "model"]
-        _refuse(bool(of_graph) or scaled, "options of a graph", "the graph of the file")
-    if isinstance(X, Graph):
-        settings, X = {**settings, "graph": X}, None
-    elif X is None or sparse.issparse(X):
-        _refuse(scaled, "--scaling or --pca", "words, pixels or a sparse matrix")
-    elif (mapping := fit_preprocessing(X, scaling, pca)) is not None:
-        X = mapping(X)
-    if source.is_graph and X is not None:
-        settings = {**settings, "graph": "precomputed"}
-    classifier = default_classifier(order).set_params(**settings)
-    known = source.labels
-    if known is not None:
-        known = without_missing(known, missing).astype(object)
-    return graphuq.label(X, source.items, y=known, classifier=classifier, **options)
-
-
-def _refuse(is_given: bool, what: str, beside: str) -> None:
-    require(not is_given, what, f"given beside {beside}", "leave them out")
 
 
 def _catch_up(page: "LabellingPage", facts: Facts) -> None:

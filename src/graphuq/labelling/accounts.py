@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from graphuq.errors import StorageError, require
-from graphuq.labelling.store import check_name
+from graphuq.labelling.names import check_name
 from graphuq.utils.files import atomic_write
 
 FORMAT, VERSION = "graphuq users", 1

@@ -36,7 +36,7 @@ STATIC = {
     "points.js": ("web", "text/javascript"),
 } | {
     f"{name}.js": ("labelling/static", "text/javascript")
-    for name in ("label", "elements", "panels", "finding", "audit", "guidelines")
+    for name in ("label", "elements", "panels", "finding", "audit", "guidelines", "tags")
 }
 
 

@@ -12,6 +12,7 @@ from graphuq.labelling.forecast import ErrorsLeft
 from graphuq.labelling.records import DRAW
 from graphuq.labelling.session import Session
 from graphuq.labelling.standing import Audit
+from graphuq.labelling.tags import TAGS
 
 COVERAGE = 0.9  # of the interval of an accuracy
 MAX_SAMPLE = 1_000
@@ -98,6 +99,8 @@ class Audits:
         """
         require(1 <= n <= MAX_SAMPLE, "n", f"{n}", f"use 1 to {MAX_SAMPLE}")
         session = self._session
+        has_tags = session.classes.order == TAGS
+        require(not has_tags, "n", "an audit of tags", "see the expected wrong tags")
         (snapshot, labels), result = session.latest, session.result
         standing = session.store.standing
         require(standing.open_audit is None, "n", "an audit is open", "answer it, or end it")
@@ -174,6 +177,9 @@ class Audits:
             return f"The errors that are left are not counted yet. An audit takes {size} items."
         lower = errors.accuracy[1]
         says = f"By the model at least {_percent(lower)} of its predictions are right."
+        if errors.by_tag:
+            said = "Enough, if you trust it" if lower >= self.goal else f"That is below {goal}"
+            return f"{says} {said}. The page has no audit of tags."
         if lower >= self.goal:
             return f"{says} Enough, if you trust it; an audit of {size} items does not need to."
         return f"{says} That is below {goal}: label more, or audit {size} items."

@@ -12,7 +12,7 @@ import numpy as np
 from graphuq.errors import StorageError
 from graphuq.labelling.agreement import Agreement
 from graphuq.labelling.audits import summary_of
-from graphuq.labelling.people import agreement_of
+from graphuq.labelling.people import agreement_by_tag, agreement_of
 from graphuq.labelling.records import DECISION, GIVES_LABEL, Record
 from graphuq.labelling.session import Session
 from graphuq.labelling.standing import Standing
@@ -68,6 +68,8 @@ class Campaign:
     audits : list of dict
         As of `summary_of`, with ``seconds``.
     agreement : Agreement or None
+    agreement_by_tag : mapping of str to Agreement
+        Where items have tags; ``agreement`` is then None.
     n_disputed, n_decided : int
         Items with different classes that nobody has decided, and those that were decided.
     accuracies : mapping
@@ -86,6 +88,7 @@ class Campaign:
     expected: list[tuple[float, float]]
     audits: list[dict[str, Any]]
     agreement: Agreement | None
+    agreement_by_tag: Mapping[str, Agreement]
     n_disputed: int
     n_decided: int
     accuracies: Mapping[str, Any]
@@ -98,6 +101,7 @@ def campaign_of(
     n_items: int,
     given: Mapping[int, str] | None = None,
     accuracies: Mapping[str, Any] | None = None,
+    has_tags: bool = False,
 ) -> Campaign:
     """Return a campaign by the records of its file.
 
@@ -109,6 +113,8 @@ def campaign_of(
         Labels that were known before.
     accuracies : mapping, optional
         As of `Accuracies.state`.
+    has_tags : bool, default False
+        Whether labels are tags.
     """
     standing, known = Standing(records), dict(given or {})
     begin = records[0].time if records else ""
@@ -126,7 +132,8 @@ def campaign_of(
         {user: _growth(user, records, begin) for user in _users(records)},
         [(_seconds(begin, time), float(errors)) for time, errors in shown],
         [{**audit, "seconds": _seconds(begin, audit["time"])} for audit in audits],
-        agreement_of(standing),
+        None if has_tags else agreement_of(standing),
+        agreement_by_tag(standing) if has_tags else {},
         len(standing.disagreements()),
         len({r.row for r in records if r.kind == DECISION and not r.is_undo}),
         accuracies or {"people": [], "n_labels": 0, "failure": None, "busy": False},
@@ -137,7 +144,8 @@ def campaign_of(
 
 def campaign_of_session(session: Session, accuracies: Mapping[str, Any]) -> Campaign:
     """Return the campaign of a page that is open."""
-    return campaign_of(session.store.records, len(session.items), session.given, accuracies)
+    store, n_items = session.store, len(session.items)
+    return campaign_of(store.records, n_items, session.given, accuracies, store.tags is not None)
 
 
 def read_campaign(path: str | Path) -> Campaign:
@@ -157,7 +165,7 @@ def read_campaign(path: str | Path) -> Campaign:
         if found["format"] != FORMAT:
             raise ValueError(found["format"])
         records = [Record.from_json(json.loads(line)) for line in whole]
-        return campaign_of(records, int(found["items"]))
+        return campaign_of(records, int(found["items"]), has_tags="tags" in found)
     except OSError as error:
         raise StorageError(f"cannot read '{path}' ({error.strerror})") from None
     except (ValueError, KeyError, TypeError, RecursionError):
@@ -176,10 +184,9 @@ def campaign_lines(campaign: Campaign) -> list[str]:
         pace = "" if p.seconds is None else f", {p.seconds:.1f} s a label"
         lines.append(f"{p.user}: {p.n_labels} labels, {p.n_undone} undone{pace}, {p.hours:.1f} h")
     if c.agreement is not None:
-        alpha, lower, upper, n = c.agreement
-        lines.append(
-            f"agreement: alpha {alpha:.2f} (90 % interval {lower:.2f} to {upper:.2f}), {n} items"
-        )
+        lines.append(f"agreement: {_in_words(c.agreement)}")
+    for name, agreement in c.agreement_by_tag.items():
+        lines.append(f"agreement about {name}: {_in_words(agreement)}")
     lines.append(f"{c.n_disputed} items have different labels and no decision")
     for audit in c.audits:
         found = audit["result"]
@@ -190,6 +197,11 @@ def campaign_lines(campaign: Campaign) -> list[str]:
                 f"(90 % interval {found['lower']:.1%} to {found['upper']:.1%})"
             )
     return lines
+
+
+def _in_words(agreement: Agreement) -> str:
+    alpha, lower, upper, n = agreement
+    return f"alpha {alpha:.2f} (90 % interval {lower:.2f} to {upper:.2f}), {n} items"
 
 
 def log_table(records: Sequence[Record]) -> "pd.DataFrame":

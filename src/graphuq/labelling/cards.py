@@ -1,14 +1,15 @@
 """What the page shows: cards, small views, the state, the map, and the table of predictions."""
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from graphuq.classifier.multilabel.table import frame_of_tags
 from graphuq.labelling.items import Items
 from graphuq.labelling.model import Snapshot
 from graphuq.labelling.standing import Disagreement, Standing
+from graphuq.labelling.tag_model import TagResult
 from graphuq.results.result import Result
 from graphuq.results.table import Latent, answer_columns, columns_of, frame_of
 
@@ -68,8 +69,7 @@ def thumb_of(
     items: Items, row: int, snapshot: Snapshot, labels: Mapping[int, str]
 ) -> dict[str, Any]:
     """Return a small view of an item with its label, or else its likeliest class."""
-    content = items.content(row)
-    ranked = _ranked(row, snapshot)
+    content, likeliest = items.content(row), snapshot.likeliest(row)
     return {
         "row": row,
         "id": items.ids[row],
@@ -77,7 +77,7 @@ def thumb_of(
         "pixelated": bool(content.get("pixelated")),
         "snippet": items.summary(row)[:SNIPPET],
         "label": labels.get(row),
-        "likeliest": ranked[0] if ranked else None,
+        "likeliest": None if likeliest is None else _share(*likeliest),
     }
 
 
@@ -86,17 +86,17 @@ def state_of(
     snapshot: Snapshot,
     labels: Mapping[int, str],
     names: Sequence[str],
+    counts: Mapping[str, int],
     disagreements: Sequence[Disagreement],
 ) -> dict[str, Any]:
     """Return counts, classes, and what to look at again."""
-    counts = Counter(labels.values())
     return {
         "version": snapshot.version,
         "queued": snapshot.is_queued,
         "notes": list(snapshot.notes),
         "n_items": len(items),
         "n_labelled": len(labels),
-        "classes": [{"name": name, "count": counts[name]} for name in names],
+        "classes": [{"name": name, "count": counts.get(name, 0)} for name in names],
         "suspects": [
             {**found, **thumb_of(items, found["row"], snapshot, labels)}
             for found in snapshot.suspects
@@ -109,7 +109,10 @@ def state_of(
 
 
 def predictions_of(
-    items: Items, result: Result | None, labels: Mapping[int, str]
+    items: Items,
+    result: Result | TagResult | None,
+    labels: Mapping[int, str],
+    has_tags: bool = False,
 ) -> "pd.DataFrame":
     """Return a table with a row for each item, whose columns docs/files.md describes.
 
@@ -119,9 +122,14 @@ def predictions_of(
     for row, name in labels.items():
         given[row] = name
     ids = np.array(items.ids, dtype=object)
+    if isinstance(result, TagResult):
+        table = frame_of_tags(result.probabilities, result.classes, ids)
+        return table.assign(given=given)
     if result is not None:
         return frame_of({**columns_of(result, ids), "given": given})
     empty = np.full((len(items), 1), np.nan)
+    if has_tags:
+        return frame_of_tags(empty[:, :0], (), ids).assign(tags=None, rank=np.nan, given=given)
     latent = Latent(empty[:, 0], empty[:, 0], np.hstack([empty, empty]))
     columns = answer_columns(
         ids,
@@ -167,7 +175,11 @@ def _ranked(row: int, snapshot: Snapshot) -> list[dict[str, Any]]:
         return []
     p = snapshot.probabilities[row]
     order = np.argsort(-p, kind="stable")[:SHOWN_CLASSES]
-    return [{"name": snapshot.classes[k], "probability": round(float(p[k]), 4)} for k in order]
+    return [_share(snapshot.classes[k], p[k]) for k in order]
+
+
+def _share(name: str, probability: float) -> dict[str, Any]:
+    return {"name": name, "probability": round(float(probability), 4)}
 
 
 def _with_intervals(

@@ -5,10 +5,10 @@ from typing import Any
 from graphuq.errors import InvalidInput, require
 from graphuq.labelling.audits import Audits
 from graphuq.labelling.cards import remarks_of
+from graphuq.labelling.names import check_name
 from graphuq.labelling.people import Accuracies
 from graphuq.labelling.records import BLIND, DECISION, FLAG, LABEL, NOTE
 from graphuq.labelling.session import Session
-from graphuq.labelling.store import check_name
 from graphuq.utils.checks import describe, is_integer, is_number
 
 MAX_VERSION = 1_000_000_000
@@ -39,7 +39,7 @@ class Changes:
         self._session.label(
             self._user_of(body, user),
             rows,
-            check_name(body.get("label"), "label"),
+            body.get("label", ""),
             {row: float(value) for row, value in pairs if value is not None},
             version,
             kind,

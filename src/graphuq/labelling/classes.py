@@ -1,11 +1,12 @@
 """The order of the classes of a page, and which names are classes."""
 
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from graphuq.classifier.class_order import is_ordered
 from graphuq.errors import require
-from graphuq.labelling.store import check_name
+from graphuq.labelling.names import check_name
 
 NONE, NUMBERS, LISTED = "", "numbers", "list"
 
@@ -22,7 +23,7 @@ class PageClasses:
     Attributes
     ----------
     order : str
-        "" without an order, "numbers" or "list".
+        "" without an order, "numbers" or "list"; "tags" of `PageTags`.
 
     Raises
     ------
@@ -40,6 +41,26 @@ class PageClasses:
             remedy = "give each grade once, from the lowest to the highest"
             fits = 1 < len(set(self._listed)) == len(self._listed)
             require(fits, "ordered", f"{self._listed[:9]}", remedy)
+
+    def label_of(self, value: Any) -> str:
+        """Return a label that the page gave, as it is kept.
+
+        Raises
+        ------
+        InvalidInput
+            If it is no name that can be used, or has no place in the order.
+        """
+        name = check_name(value, "label")
+        self.check([name])
+        return name
+
+    def classes_in(self, label: str) -> list[str]:
+        """Return the classes of a label: itself."""
+        return [label]
+
+    def counts(self, labels: Mapping[int, str]) -> Counter[str]:
+        """Return how many items have each class."""
+        return Counter(labels.values())
 
     def check(self, names: Iterable[str], argument: str = "label") -> None:
         """Refuse names that have no place in the order.

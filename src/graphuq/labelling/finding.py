@@ -89,8 +89,7 @@ class Finder:
             found &= self._of_class(label)
         if by:
             found &= self._by(by)
-        p = self._session.latest[0].probabilities
-        likeliest = None if p is None else p.max(axis=1)
+        likeliest = self._session.latest[0].certainty
         if least > 0 or most < 1:
             found &= False if likeliest is None else (likeliest >= least) & (likeliest <= most)
         rows = np.flatnonzero(found)
@@ -132,9 +131,10 @@ class Finder:
         n = len(self._session.items)
         found = np.zeros(n, dtype=bool)
         if label in snapshot.classes and snapshot.probabilities is not None:
-            found = snapshot.probabilities.argmax(axis=1) == snapshot.classes.index(label)
+            found = snapshot.has_class(label)
         found[list(labels)] = False
-        return found | _mask([row for row, name in labels.items() if name == label], n)
+        parts = self._session.classes.classes_in
+        return found | _mask([row for row, name in labels.items() if label in parts(name)], n)
 
     def _by(self, user: str) -> np.ndarray:
         readings = self._session.store.readings()

@@ -16,7 +16,8 @@ from graphuq.errors import GraphuqError, IncompatibleParts, require
 from graphuq.labelling.following import FollowingClassifier, with_notes
 from graphuq.labelling.model import Model, Snapshot
 from graphuq.labelling.records import GIVES_LABEL, Record
-from graphuq.results.errors_left import ErrorCount, expected_errors
+from graphuq.labelling.tag_model import FollowingTags, TagModel, TagResult
+from graphuq.results.errors_left import ErrorCount, expected_errors, expected_wrong_tags
 from graphuq.results.result import Result
 
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ REST = 2.0  # seconds of rest for each second of work, so that the page has the 
 
 
 class ErrorsLeft(NamedTuple):
-    """Number of unlabelled items of which the answer predicts a wrong class.
+    """Number of unlabelled items of which the answer predicts a wrong class, or of wrong tags.
 
     Attributes
     ----------
@@ -44,6 +45,9 @@ class ErrorsLeft(NamedTuple):
         Ends of the 90 % interval.
     is_average : bool
         Whether the answer is an average over models, or the model of the page itself.
+    by_tag : tuple of tuple of str and float
+        Where items have tags, expected wrong answers of each tag. Then all numbers but ``n_labels``
+        count tags, so many for each item, and not items.
     """
 
     n_labels: int
@@ -52,6 +56,7 @@ class ErrorsLeft(NamedTuple):
     lower: float
     upper: float
     is_average: bool
+    by_tag: tuple[tuple[str, float], ...] = ()
 
     @property
     def accuracy(self) -> tuple[float, float, float]:
@@ -67,13 +72,13 @@ class Answer(NamedTuple):
 
     Attributes
     ----------
-    result : Result or None
+    result : Result, TagResult or None
         None without labels of two classes.
     errors : ErrorsLeft or None
         None, too, for a point, which has no uncertainty.
     """
 
-    result: Result | None = None
+    result: Result | TagResult | None = None
     errors: ErrorsLeft | None = None
 
     @property
@@ -97,14 +102,8 @@ class Answerer:
     """
 
     def __init__(self, model: Model) -> None:
-        settings = model.settings
-        self.is_average = model_of(settings.model).replaces_average
-        default = {"model": "auto", "inference": "expectation-propagation"}
-        self._follower = FollowingClassifier(
-            GraphClassifier(**{**settings.get_params(deep=False), **default}),
-            model.shared,
-            model.classes,
-        )
+        self.is_average = model_of(model.settings.model).replaces_average
+        self._follower = FollowingClassifier(averaged(model.settings), model.shared, model.classes)
 
     def answer(self, snapshot: Snapshot) -> Answer:
         """Return the answer for the labels of a posterior."""
@@ -127,6 +126,49 @@ class Answerer:
         return self._follower.follow(labels, self._follower.wants_refit(len(labels)))
 
 
+class TagAnswerer:
+    """The answer of tags: for each an average over models, as of `MultilabelClassifier`.
+
+    Parameters
+    ----------
+    model : TagModel
+        Of the page, with the graph.
+    """
+
+    def __init__(self, model: TagModel) -> None:
+        self._model = model
+        self.is_average = model_of(model.settings.model).replaces_average
+        self._follower = FollowingTags(averaged(model.settings), model.shared)
+
+    def answer(self, snapshot: Snapshot) -> Answer:
+        """Return the answer for the labels of a posterior."""
+        labels, result = snapshot.labels, snapshot.result
+        if result is None:
+            self._follower.forget()
+            return Answer()
+        if self.is_average:
+            refit = self._follower.wants_refit(len(labels))
+            given = self._model.codes(labels)
+            result, _ = with_notes(lambda: self._follower.follow(*given, refit))
+        free = self._model.unlabelled(labels)
+        n_left = len(free) * len(result.classes)
+        try:
+            count, _ = with_notes(lambda: expected_wrong_tags(result.results, free))
+        except IncompatibleParts:
+            return Answer(result)
+        p = result.probabilities[free]
+        each = np.minimum(p, 1 - p).sum(axis=0).tolist()
+        by_tag = tuple(zip(result.classes, each, strict=True))
+        ends = widened(count, n_left)
+        return Answer(result, ErrorsLeft(len(labels), n_left, *ends, self.is_average, by_tag))
+
+
+def averaged(settings: GraphClassifier) -> GraphClassifier:
+    """Return settings with the default model, an average."""
+    default = {"model": "auto", "inference": "expectation-propagation"}
+    return GraphClassifier(**{**settings.get_params(deep=False), **default})
+
+
 def widened(count: ErrorCount, n_left: int) -> ErrorCount:
     """Return a number of errors with wider ends, as all models of an average can be wrong.
 
@@ -147,7 +189,7 @@ class Forecasts:
 
     def __init__(self, session: "Session") -> None:
         self._session = session
-        self._answerer: Answerer | None = None
+        self._answerer: Answerer | TagAnswerer | None = None
         self._history = history_of(session.store.records, session.given)
         self._known: tuple[Mapping[int, str], int] | None = None  # labels and version that are done
         self._failure: str | None = None
@@ -198,8 +240,9 @@ class Forecasts:
     def _answer(self, snapshot: Snapshot) -> None:
         """Answer for the labels of a posterior, and show the errors."""
         if self._answerer is None:
-            assert self._session.model is not None  # `_run` waits for it
-            self._answerer = Answerer(self._session.model)
+            model = self._session.model
+            assert model is not None  # `_run` waits for it
+            self._answerer = TagAnswerer(model) if isinstance(model, TagModel) else Answerer(model)
         try:
             found, self._failure = self._answerer.answer(snapshot), None
         except Exception as error:

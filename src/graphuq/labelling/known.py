@@ -7,7 +7,7 @@ import numpy as np
 
 from graphuq.classifier.labels import split_labels
 from graphuq.errors import require
-from graphuq.labelling.store import check_name
+from graphuq.labelling.names import check_name
 
 
 def known_labels(y: Any, n_items: int) -> Mapping[int, str]:

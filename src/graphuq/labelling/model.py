@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 from scipy import sparse
 
 from graphuq.acquisition.query import rule_of
@@ -46,13 +46,13 @@ class Snapshot:
     classes : tuple of str
     probabilities : numpy.ndarray, shape (N, K), or None
         Class probabilities; None before there are labels of two classes.
-    result : Result or None
+    result : Result, TagResult or None
         The posterior itself.
     queue : numpy.ndarray of int
         Items to label next; those of the posterior before until `is_queued`.
     is_queued : bool
         Whether the queue was chosen with this posterior.
-    intervals : ClassIntervals or None
+    intervals : ClassIntervals, TagIntervals or None
         Intervals of the probabilities of an item.
     suspects : tuple of dict
         Labels to look at again: ``row``, ``given``, ``probability``, ``other``.
@@ -64,10 +64,10 @@ class Snapshot:
     labels: Mapping[int, str] = dataclasses.field(default_factory=dict)
     classes: tuple[str, ...] = ()
     probabilities: Float[np.ndarray, "N K"] | None = None
-    result: Result | None = None
+    result: Any = None
     queue: Int[np.ndarray, " n"] = dataclasses.field(default_factory=lambda: np.arange(0))
     is_queued: bool = False
-    intervals: ClassIntervals | None = None
+    intervals: Any = None
     suspects: tuple[dict[str, Any], ...] = ()
     notes: tuple[str, ...] = ()
 
@@ -75,6 +75,23 @@ class Snapshot:
         """Yield rows to label, the best first: the queue, then the least certain. Rows repeat."""
         yield from self.queue.tolist()
         yield from _any_order(n_items) if self.probabilities is None else self._by_certainty
+
+    def likeliest(self, row: int) -> tuple[str, float] | None:
+        """Return the likeliest label of an item and its probability, if there is a posterior."""
+        if self.probabilities is None:
+            return None
+        best = int(self.probabilities[row].argmax())
+        return self.classes[best], float(self.probabilities[row, best])
+
+    @property
+    def certainty(self) -> Float[np.ndarray, " N"] | None:
+        """Probability of the likeliest label of each item."""
+        return None if self.probabilities is None else self.probabilities.max(axis=1)
+
+    def has_class(self, name: str) -> Bool[np.ndarray, " N"]:
+        """Return whether a class, which has a probability, is in the likeliest label."""
+        assert self.probabilities is not None
+        return np.asarray(self.probabilities.argmax(axis=1) == self.classes.index(name))
 
     @functools.cached_property
     def _by_certainty(self) -> list[int]:
@@ -200,7 +217,7 @@ class Model:
             classes=tuple(str(name) for name in result.classes),
             probabilities=result.probabilities.astype(np.float32),
             result=result,
-            intervals=_intervals(result),
+            intervals=intervals_of(result),
             notes=(*self._graph_notes, *notes),
         )
 
@@ -210,7 +227,7 @@ class Model:
         if fitted is None or snapshot.probabilities is None:
             rows = self.similarity.central_rows(QUEUE, list(snapshot.labels), without)
             return dataclasses.replace(snapshot, queue=rows, is_queued=True)
-        rows = self._unlabelled(snapshot.labels, without)
+        rows = self.unlabelled(snapshot.labels, without)
         if len(rows):
             query = fitted.query
             rows, _ = with_notes(lambda: np.asarray(query(QUEUE, self._rule, rows)))
@@ -221,26 +238,32 @@ class Model:
         result = snapshot.result
         if result is None:
             return snapshot
-        table, _ = with_notes(lambda: suspect_labels(result, SUSPECTS, likely_wrong=True))
-        suspects = tuple(
-            {
-                "row": int(found["node"]),
-                "given": str(found["given"]),
-                "probability": float(found["probability"]),
-                "other": str(found["other"]),
-            }
-            for found in table.to_dict("records")
-        )
-        return dataclasses.replace(snapshot, suspects=suspects)
+        return dataclasses.replace(snapshot, suspects=tuple(suspects_of(result)))
 
-    def _unlabelled(self, labels: Mapping[int, str], without: Any = ()) -> np.ndarray:
+    def unlabelled(self, labels: Mapping[int, str], without: Any = ()) -> np.ndarray:
+        """Return the rows without a label."""
         free = np.ones(self.n_items, dtype=bool)
         free[list(labels)] = False
         free[np.asarray(without, dtype=np.int64)] = False
         return np.flatnonzero(free)
 
 
-def _intervals(result: Result) -> ClassIntervals | None:
+def suspects_of(result: Result) -> list[dict[str, Any]]:
+    """Return labels to look at again, the least probable first."""
+    table, _ = with_notes(lambda: suspect_labels(result, SUSPECTS, likely_wrong=True))
+    return [
+        {
+            "row": int(found["node"]),
+            "given": str(found["given"]),
+            "probability": float(found["probability"]),
+            "other": str(found["other"]),
+        }
+        for found in table.to_dict("records")
+    ]
+
+
+def intervals_of(result: Result) -> ClassIntervals | None:
+    """Return the intervals of a result, if it has any, compiled."""
     found = ClassIntervals.of(result)
     if found is not None:
         found.at(0)  # compiles, so that no request waits for that

@@ -18,8 +18,8 @@ TIMEOUT_S = 60.0
 METHODS = ("GET", "POST")
 
 
-def page_text(title: str, user: str, items: Items) -> str:
-    """Return the page of some items as one text, with its style and scripts."""
+def page_text(title: str, user: str, items: Items, has_tags: bool = False) -> str:
+    """Return the page of some items, which may have tags, as one text with style and scripts."""
     from jinja2 import Environment, PackageLoader
 
     pages = Environment(loader=PackageLoader("graphuq.labelling", "static"), autoescape=True)
@@ -27,7 +27,8 @@ def page_text(title: str, user: str, items: Items) -> str:
         title=title,
         user=user,
         base="",
-        layouts=layouts_of(items),
+        has_tags=has_tags,
+        layouts=layouts_of(items, has_tags),
         style=_static("label.css"),
         scripts=[bundled("notebook.js", FOLDERS), bundled("label.js", FOLDERS)],
     )

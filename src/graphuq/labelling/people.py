@@ -1,5 +1,6 @@
 """What several people's labels say of each other: agreement, and how often each one is right."""
 
+import contextlib
 import threading
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +13,8 @@ from graphuq.labelling.agreement import Agreement, krippendorff_alpha
 from graphuq.labelling.items import Items
 from graphuq.labelling.session import Session
 from graphuq.labelling.standing import Standing
+from graphuq.labelling.tag_text import names_in
+from graphuq.labelling.tags import TAGS
 from graphuq.utils.extras import require_extra
 
 if TYPE_CHECKING:
@@ -26,6 +29,18 @@ def agreement_of(standing: Standing) -> Agreement | None:
         return krippendorff_alpha(standing.pairs().values())
     except InvalidInput:
         return None
+
+
+def agreement_by_tag(standing: Standing) -> dict[str, Agreement]:
+    """Return the agreement about each tag, of those about which it is known."""
+    pairs = list(standing.pairs().values())
+    names = sorted({name for by in pairs for text in by.values() for name in names_in(text)})
+    found = {}
+    for name in names:
+        said = [{user: str(name in names_in(text)) for user, text in by.items()} for by in pairs]
+        with contextlib.suppress(InvalidInput):
+            found[name] = krippendorff_alpha(said)
+    return found
 
 
 def readings_table(items: Items, standing: Standing) -> "pd.DataFrame":
@@ -67,7 +82,15 @@ class Accuracies:
         return {**self._found, "busy": busy}
 
     def start(self) -> None:
-        """Begin to compute, unless that is going on."""
+        """Begin to compute, unless that is going on.
+
+        Raises
+        ------
+        InvalidInput
+            If items have tags, for which there is no model of people.
+        """
+        has_tags, remedy = self._session.classes.order == TAGS, "see the agreement in the report"
+        require(not has_tags, "labels", "of tags, whose people have no model", remedy)
         with self._lock:
             if self._thread is None or not self._thread.is_alive():
                 self._thread = threading.Thread(target=self._run, daemon=True)

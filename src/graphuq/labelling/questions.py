@@ -28,6 +28,7 @@ from graphuq.labelling.layouts import labelled_by, layout_named, layouts_of, req
 from graphuq.labelling.logins import name_of
 from graphuq.labelling.people import Accuracies, readings_table
 from graphuq.labelling.session import Session
+from graphuq.labelling.tags import TAGS
 from graphuq.utils.spreadsheets import without_formulas
 
 MAX_CARDS = 100  # cards of one request
@@ -66,7 +67,8 @@ class Questions:
             title=self._options.title, user=user, base=self._base, is_hosted=self._is_hosted,
             has_guidelines=self._options.guidelines is not None,
             is_picture=self._session.items.map_places is not None,
-            layouts=layouts_of(self._session.items),
+            has_tags=self._session.classes.order == TAGS,
+            layouts=layouts_of(self._session.items, self._session.classes.order == TAGS),
         ))  # fmt: skip
 
     async def state(self, request: Request) -> Response:
@@ -150,13 +152,14 @@ class Questions:
     def predictions(self, request: Request) -> Response:
         """Return the table of answers of all items."""
         session = self._session
-        table = predictions_of(session.items, session.result, session.latest[1])
+        has_tags = session.classes.order == TAGS
+        table = predictions_of(session.items, session.result, session.latest[1], has_tags)
         return _table(table, "predictions.csv")
 
     def export(self, request: Request) -> Response:
         """Return items and labels in the layout of another tool."""
         layout = layout_named(request.path_params["layout"])
-        require_holds(layout, self._session.items)
+        require_holds(layout, self._session.items, self._session.classes.order == TAGS)
         with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
             warnings.simplefilter("ignore", GraphuqWarning)
             path = Path(folder) / layout.file

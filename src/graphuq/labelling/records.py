@@ -4,6 +4,7 @@ import dataclasses
 import json
 from typing import Any
 
+from graphuq.labelling.tag_text import names_in, text_of
 from graphuq.utils.checks import is_integer, is_number
 
 NUMBERS = ("probability", "expected_errors")
@@ -29,7 +30,7 @@ class Record:
     item : str
         Name of the item.
     label : str or None
-        Class, or None if the label of this user is withdrawn.
+        Class, or tags as in `text_of`; None if the label of this user is withdrawn.
     probability : float or None
         Probability of this class that was shown.
     model : int or None
@@ -71,9 +72,12 @@ class Record:
         """What tells the record from all others, whatever the label was changed to."""
         return self.time, self.user, self.row, self.is_undo, self.batch, self.kind
 
-    def to_line(self) -> bytes:
-        """Return the record as a line of JSON."""
-        text = json.dumps(dataclasses.asdict(self), ensure_ascii=False)
+    def to_line(self, has_tags: bool = False) -> bytes:
+        """Return the record as a line of JSON, in which the tags of an item are a list."""
+        values = dataclasses.asdict(self)
+        if has_tags and self.label is not None:
+            values["label"] = names_in(self.label)
+        text = json.dumps(values, ensure_ascii=False)
         return text.encode("utf-8", "surrogatepass") + b"\n"  # names of files may be invalid
 
     @staticmethod
@@ -87,6 +91,9 @@ class Record:
         """
         if not isinstance(values, dict):
             raise ValueError("not a record")
+        tags = values["label"]
+        if isinstance(tags, list) and all(isinstance(name, str) for name in tags):
+            values = {**values, "label": text_of(tags)}
         texts = [values[name] for name in ("time", "user", "item")]
         optional = [values["label"], values.get("batch")]
         numbers = [values.get(name) for name in NUMBERS]

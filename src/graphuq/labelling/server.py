@@ -24,9 +24,12 @@ from graphuq.labelling.known import known_labels
 from graphuq.labelling.layouts import labelled_by, write_labelled
 from graphuq.labelling.local_server import LocalServer
 from graphuq.labelling.model import Model
+from graphuq.labelling.names import check_name
 from graphuq.labelling.notebook import page_text, widget
 from graphuq.labelling.session import Session
-from graphuq.labelling.store import LabelStore, check_name
+from graphuq.labelling.store import LabelStore
+from graphuq.labelling.tag_model import TagModel
+from graphuq.labelling.tags import TAGS, known_tags, unknown_tags
 from graphuq.utils.extras import require_extra
 from graphuq.utils.progress import Progress, reporting
 
@@ -43,6 +46,7 @@ def label(
     embed: str | None = None,
     classes: Sequence[str] = (),
     ordered: bool | Sequence[str] = False,
+    tags: bool = False,
     ids: Sequence[str] | None = None,
     labels: str | Path = "labels.jsonl",
     classifier: GraphClassifier | None = None,
@@ -84,6 +88,10 @@ def label(
     ordered : bool or sequence of str, default False
         Grades: all classes, from the lowest to the highest. True: classes are numbers. See
         `GraphClassifier`; beside ``classifier`` give it there.
+    tags : bool, default False
+        An item may have several classes, or none: tags. ``y`` is then as for
+        `MultilabelClassifier`, with all tags of an item or none, and ``classifier`` has the
+        settings of all tags.
     ids : sequence of str, optional
         Names of the items; by default row numbers, or names of files.
     labels : path, default "labels.jsonl"
@@ -144,7 +152,10 @@ def label(
         guidelines_of(guidelines)
     if hosting is not None:
         Accounts(hosting.users)
-    given = known_labels(y, len(shown))
+    require(not (tags and ordered), "ordered", f"{ordered!r} beside tags", "leave it out")
+    is_scene = shown.map_places is not None
+    require(not (tags and is_scene), "tags", "given beside a scene", "give each pixel one class")
+    given = known_tags(y, len(shown)) if tags else known_labels(y, len(shown))
     names = [check_name(str(name), "classes") for name in classes]
     if embed is not None:
         require(X is None, "embed", "given beside X", "leave out one of the two")
@@ -153,9 +164,12 @@ def label(
             X = stored_features(shown, encoder, Path(labels), report)
     X, classifier = features_and_classifier(X, shown, classifier, ordered)
     check_options(classifier)
-    model = Model(X, classifier, rule)
-    model.classes.check({*names, *given.values()}, "classes")
-    store = LabelStore(labels, shown)
+    model: Model = TagModel(X, classifier, rule) if tags else Model(X, classifier, rule)
+    model.classes.check({*names, *model.classes.counts(given)}, "classes")
+    offered = [*dict.fromkeys([*names, *sorted(model.classes.counts(given))])]
+    store = LabelStore(labels, shown, offered if tags else None)
+    if isinstance(model, TagModel):
+        model.unknown = lambda: unknown_tags(store.standing, store.tags or ())
     try:
         session = Session(shown, model, store, given, names, overlap)
         page = LabellingPage(session, user, port, title, goal, guidelines, hosting)
@@ -242,7 +256,8 @@ class LabellingPage(LocalServer):
         two classes there is none: class and probabilities are empty.
         """
         session = self.session
-        return predictions_of(session.items, session.result, session.latest[1])
+        has_tags = session.classes.order == TAGS
+        return predictions_of(session.items, session.result, session.latest[1], has_tags)
 
     def export(self, layout: str, path: str | Path) -> None:
         """Write items and labels for another tool.
@@ -281,7 +296,8 @@ class LabellingPage(LocalServer):
             If anywidget is not installed.
         """
         require(self._hosting is None, "hosting", "given beside a widget", "leave it out")
-        text = page_text(self._title, self.user, self.session.items)
+        has_tags = self.session.classes.order == TAGS
+        text = page_text(self._title, self.user, self.session.items, has_tags)
         return widget(text, height, self.port, self.token)
 
     def __repr__(self) -> str:

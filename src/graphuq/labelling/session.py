@@ -11,10 +11,12 @@ from graphuq.labelling.cards import card_of, map_of, remarks_of, state_of, thumb
 from graphuq.labelling.forecast import Answer
 from graphuq.labelling.items import Items
 from graphuq.labelling.model import Model, Snapshot
+from graphuq.labelling.names import check_name
 from graphuq.labelling.recent import RecentSnapshots
 from graphuq.labelling.records import GIVES_LABEL, LABEL, SKIP
 from graphuq.labelling.similarity import Similarity
-from graphuq.labelling.store import LabelStore, check_name
+from graphuq.labelling.store import LabelStore
+from graphuq.labelling.tag_model import TagResult
 from graphuq.labelling.turns import Turns
 from graphuq.labelling.unaided import UnaidedRows
 from graphuq.results.result import Result
@@ -50,19 +52,17 @@ class Session:
     ) -> None:
         self.items, self.store = items, store
         self.unaided = UnaidedRows(store, len(items), overlap)
-        self.given, self._model = dict(given or {}), model
+        self.given, self._model, self.classes = dict(given or {}), model, model.classes
         self._changed = threading.Condition()
         self._turns, self._offered_classes = Turns(), tuple(classes)
         self.answer = Answer()  # that was shown last
-        self._recent = RecentSnapshots()
-        self._snapshot = Snapshot()
+        self._recent, self._snapshot = RecentSnapshots(), Snapshot()
         self._version = max((r.model or 0 for r in store.records), default=0)
-        self._revision, self._ready, self._busy = 0, False, False
+        self._ready, self._busy, self._revision = False, False, 0
         self._closed, self._ended = False, False  # the latter when its thread is over
-        self._failure: str | None = None
-        self._stage = ""  # of the preparation, in words
+        self._failure, self._stage = "", ""  # of a fit, and of the preparation, in words
         self._labels = self._current_labels()
-        model.classes.check({*classes, *self._labels.values()}, "classes")
+        self.classes.check({*classes, *self.classes.counts(self._labels)}, "classes")
         self._thread = threading.Thread(target=self._run, name="graphuq-posterior", daemon=True)
 
     def start(self) -> "Session":
@@ -93,7 +93,7 @@ class Session:
         """
 
         def is_there() -> bool:
-            return self._failure is not None or (self._ready and not self._is_behind())
+            return self._failure != "" or (self._ready and not self._is_behind())
 
         with self._changed:
             done = self._changed.wait_for(lambda: is_there() or self._ended, timeout)
@@ -121,7 +121,7 @@ class Session:
         self,
         user: str,
         rows: Sequence[int],
-        label: str,
+        label: str | Collection[str],
         probabilities: Mapping[int, float] | None = None,
         version: int | None = None,
         kind: str = LABEL,
@@ -132,8 +132,8 @@ class Session:
         ----------
         user : str
         rows : sequence of int
-        label : str
-            Name of a class, which may be new.
+        label : str, or collection of str
+            Name of a class, which may be new; names of all tags where items have several.
         probabilities : mapping of int to float, optional
             What was shown as the probability of this class, by row.
         version : int, optional
@@ -149,13 +149,12 @@ class Session:
         StorageError
             If the disk does not take the labels.
         """
-        user, label = check_name(user, "user"), check_name(label, "label")
+        user, text = check_name(user, "user"), self.classes.label_of(label)
         self.check_rows(rows)
-        self._model.classes.check([label])
         kind, batch = self.unaided.kind_of(user, rows, kind)
         self.write(
             user,
-            dict.fromkeys(map(int, rows), label),
+            dict.fromkeys(map(int, rows), text),
             probabilities=probabilities,
             model=version,
             expected_errors=self.answer.expected_errors,
@@ -233,7 +232,7 @@ class Session:
         return self._model if self._ready else None
 
     @property
-    def result(self) -> Result | None:
+    def result(self) -> Result | TagResult | None:
         """Posterior whose predictions count: that of the answer, or at first the quick one."""
         return self.answer.result or self._snapshot.result
 
@@ -249,19 +248,20 @@ class Session:
         with self._changed:
             self._turns.see(check_name(user, "user"), tab)
             snapshot, labels, disputed = self._snapshot, self._labels, self.store.disagreements()
-            offered = [*self._offered_classes, *sorted(set(self.given.values()))]
-            later = [name for name in self.store.classes() if name in set(labels.values())]
-            names = self._model.classes.in_order([*offered, *later, *snapshot.classes])
+            counts = self.classes.counts(labels)
+            offered = [*self._offered_classes, *sorted(self.classes.counts(self.given))]
+            later = [name for name in self.classes.in_order(self.store.classes()) if counts[name]]
+            names = self.classes.in_order([*offered, *later, *snapshot.classes])
             return {
                 "revision": self._revision,
                 "ready": self._ready,
                 "busy": self._is_behind(),
                 "failure": self._failure,
                 "stage": self._stage,
-                "order": self._model.classes.order,
+                "order": self.classes.order,
                 "restored": self.store.n_restored,
                 "people": self.store.standing.people,
-                **state_of(self.items, snapshot, labels, names, disputed),
+                **state_of(self.items, snapshot, labels, names, counts, disputed),
             }
 
     def map(self) -> dict[str, Any]:
@@ -360,7 +360,7 @@ class Session:
                 self._touch()
 
     def _has_work(self) -> bool:
-        return self._closed or (self._failure is None and self._labels != self._snapshot.labels)
+        return self._closed or (not self._failure and self._labels != self._snapshot.labels)
 
     def _renew(self, labels: dict[int, str], refit: bool = False) -> None:
         """Compute and show the posterior of some labels, then its queue, then its checks."""
@@ -383,7 +383,7 @@ class Session:
     def _publish(self, snapshot: Snapshot) -> None:
         """Show a posterior, unless the one for the present labels is known already."""
         with self._changed:
-            self._failure = None
+            self._failure = ""
             if snapshot.labels == self._labels or self._recent.of(self._labels) is None:
                 self._show(snapshot)
 

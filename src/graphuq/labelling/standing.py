@@ -101,7 +101,9 @@ class Standing:
     """
 
     def __init__(self, records: Iterable[Record] = ()) -> None:
-        self.classes: dict[str, None] = {}  # in the order in which they were first given
+        self.classes: dict[str, int] = {}  # number of the record in which each was first given
+        self.latest_numbers: dict[int, int] = {}  # number of the latest label of each row
+        self._n_labels = 0
         self.notes: dict[int, dict[str, str]] = {}  # by row and user
         self.flags: dict[int, dict[str, None]] = {}  # users who flagged a row
         self.audits: dict[str, Audit] = {}  # by name, in order
@@ -137,7 +139,10 @@ class Standing:
         before = labels.pop(record.user, None)
         if record.label is not None:
             labels[record.user] = record.label  # the latest label is last
-            self.classes.setdefault(record.label)
+            self.classes.setdefault(record.label, self._n_labels)
+            if not record.is_undo:
+                self.latest_numbers[record.row] = self._n_labels
+        self._n_labels += 1
         self._people.setdefault(record.user)
         self._note_act(record, before)
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from graphuq.errors import InvalidInput, StorageError, require
+from graphuq.errors import StorageError, require
 from graphuq.labelling.items import Items
 from graphuq.labelling.records import LABEL, Record
 from graphuq.labelling.shared_file import SharedFile
@@ -40,11 +40,16 @@ class LabelStore:
         File of labels; it is created if it is missing.
     items : Items
         What is labelled. A file of other items is refused; items may be added at the end.
+    tags : sequence of str, optional
+        Labels are tags, several an item, and these are offered from the beginning. A file of
+        classes is then refused, and without it a file of tags.
 
     Attributes
     ----------
     n_restored : int
         Number of records that were written again.
+    tags : list of str or None
+        Tags that were offered when the file was begun.
 
     Raises
     ------
@@ -52,9 +57,10 @@ class LabelStore:
         If the file cannot be read or written, is damaged, or holds labels of other items.
     """
 
-    def __init__(self, path: str | Path, items: Items) -> None:
+    def __init__(self, path: str | Path, items: Items, tags: Sequence[str] | None = None) -> None:
         self.path = Path(path)
         self._items = items
+        self.tags = None if tags is None else list(tags)
         self._log, self.n_restored = _Log(), 0
         self._seen: tuple[int, ...] = ()  # state of the file that was read
         self._mutex = threading.RLock()
@@ -222,7 +228,7 @@ class LabelStore:
                 return
         path = self.path.with_name(f"{self.path.name}.rescued-{os.urandom(4).hex()}")
         with atomic_write(path) as temporary:
-            temporary.write_bytes(self._header() + _lines(self._log.records))
+            temporary.write_bytes(self._header() + self._lines(self._log.records))
         raise StorageError(f"{error}. All labels of this page are in '{path}'") from None
 
     @contextlib.contextmanager
@@ -265,7 +271,7 @@ class LabelStore:
 
     def _add(self, records: Sequence[Record]) -> None:
         """Append records to the file and to the log."""
-        lines = _lines(records)
+        lines = self._lines(records)
         self._file.write(lines)
         self._read(self._log, lines)
 
@@ -297,7 +303,12 @@ class LabelStore:
 
     def _header(self) -> bytes:
         header = {"format": FORMAT, "version": VERSION, **self._identity(len(self._items))}
+        if self.tags is not None:
+            header["tags"] = self.tags
         return json.dumps(header).encode() + b"\n"
+
+    def _lines(self, records: Sequence[Record]) -> bytes:
+        return b"".join(record.to_line(self.tags is not None) for record in records)
 
     def _check_header(self, line: bytes) -> None:
         """Refuse a file of another kind, and a file of other items."""
@@ -305,12 +316,21 @@ class LabelStore:
             header: Any = json.loads(line)
             known = header["format"] == FORMAT and header["version"] == VERSION
             n_items, digest = int(header["items"]), header["digest"]
+            tags = header.get("tags")
+            known &= tags is None or all(isinstance(name, str) for name in [*tags])
         except (ValueError, KeyError, TypeError, OverflowError, RecursionError):
             known = False
         if not known:
             raise StorageError(
                 f"'{self.path}' is not a file of labels of this version; give another name"
             )
+        if (tags is None) != (self.tags is None):
+            kinds = ("classes, one", "tags, several")
+            raise StorageError(
+                f"'{self.path}' has {kinds[tags is not None]} an item, and not "
+                f"{kinds[tags is None]}; give another file of labels, or label as before"
+            )
+        self.tags = tags
         if n_items > len(self._items) or self._identity(n_items)["digest"] != digest:
             raise StorageError(
                 f"'{self.path}' has labels of other items ({n_items} of them); give the same "
@@ -356,30 +376,9 @@ class _Log:
         return found
 
 
-def _lines(records: Sequence[Record]) -> bytes:
-    return b"".join(record.to_line() for record in records)
-
-
 def _is_whole(line: bytes) -> bool:
     """Return whether a line is all of a record or header."""
     try:
         return isinstance(json.loads(line), dict)
     except (ValueError, RecursionError):
         return False
-
-
-def check_name(value: Any, argument: str, max_length: int = 100) -> str:
-    """Return the name of a class or user without surrounding spaces.
-
-    Raises
-    ------
-    InvalidInput
-        If it is not text, empty, too long, or holds control characters.
-    """
-    remedy = f"use 1 to {max_length} printable characters"
-    if not isinstance(value, str):
-        raise InvalidInput(argument, f"{type(value).__name__} instead of text", remedy)
-    name = value.strip()
-    fits = 0 < len(name) <= max_length and name.isprintable()
-    require(fits, argument, f"{name[:20]!r}", remedy)
-    return name

@@ -1,5 +1,6 @@
 """How many labels are wrong, by the posterior."""
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -80,17 +81,44 @@ def expected_errors(result: "Result", probability: float = 0.9) -> ErrorCount:
     True
     """
     require(0 < probability < 1, "probability", f"{probability!r}", "use a number in (0, 1)")
-    if isinstance(result.answer, Point):
-        raise IncompatibleParts(
-            f"{result.answer.description} gives a point without uncertainty; use "
-            'inference="expectation-propagation"'
-        )
+    _refuse_point(result)
     p = result.probabilities
     free = np.flatnonzero(~np.isin(np.arange(len(p)), result.posterior.labelled))
     if len(free) == 0:
         return ErrorCount(0.0, 0.0, 0.0)
     expected = float((1 - p[free].max(axis=1)).sum())
     return ErrorCount(expected, *ends_around(expected, _error_draws(result, free), probability))
+
+
+def expected_wrong_tags(
+    results: Sequence["Result"], nodes: Int[np.ndarray, " n"], probability: float = 0.9
+) -> ErrorCount:
+    """Return how many tags of some nodes are probably wrong, all tags together.
+
+    A tag is predicted if its probability is above 1/2. The expectation is the sum of
+    ``min(p, 1 − p)``, and the interval comes from the joint draws of `expected_errors`: those of
+    one tag are independent of those of another, as their posteriors are.
+
+    Parameters
+    ----------
+    results : sequence of Result, length T
+        One for each tag, of two classes and the same nodes.
+    nodes : numpy.ndarray of int, shape (n,)
+    probability : float, default 0.9
+        Of the interval, in (0, 1).
+
+    Raises
+    ------
+    IncompatibleParts
+        If a result is a point.
+    """
+    rng, expected, counts = np.random.default_rng(0), 0.0, np.zeros(N_DRAWS)
+    for result in results:
+        _refuse_point(result)
+        if len(nodes):
+            expected += float((1 - result.probabilities[nodes].max(axis=1)).sum())
+            counts += rng.permutation(_error_draws(result, nodes))
+    return ErrorCount(expected, *ends_around(expected, counts, probability))
 
 
 def ends_around(
@@ -117,6 +145,14 @@ def ends_around(
     if upper < mean:
         upper = ordered[-n_beyond:].mean()
     return min(float(np.floor(lower)), mean), max(float(np.ceil(upper)), mean)
+
+
+def _refuse_point(result: "Result") -> None:
+    if isinstance(result.answer, Point):
+        raise IncompatibleParts(
+            f"{result.answer.description} gives a point without uncertainty; use "
+            'inference="expectation-propagation"'
+        )
 
 
 def _error_draws(result: "Result", nodes: Int[np.ndarray, " n"]) -> Float[np.ndarray, " S"]:

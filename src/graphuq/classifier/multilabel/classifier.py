@@ -97,7 +97,7 @@ class MultilabelClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
             As `GraphClassifier.fit`.
         """
         require_no_fork()
-        template = self._template()
+        template = template_of(self.estimator)
         require_same_order(X, Y, "Y")
         tags = tags_of(Y)
         check_both(tags)
@@ -290,25 +290,6 @@ class MultilabelClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
             if hasattr(self.estimators_[0], name):
                 setattr(self, name, getattr(self.estimators_[0], name))
 
-    def _template(self) -> GraphClassifier:
-        """Return the classifier of which each tag has a copy, after checks."""
-        given = GraphClassifier() if self.estimator is None else self.estimator
-        require(
-            type(given) is GraphClassifier,
-            "estimator",
-            f"a {type(given).__name__}",
-            "give a GraphClassifier with the graph and the model, or leave it out",
-        )
-        for name, default in UNUSED.items():
-            value = getattr(given, name)
-            require(
-                value is None or value is default,
-                f"estimator__{name}",
-                f"{value!r} beside several tags",
-                "leave it out",
-            )
-        return given
-
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         own = GraphClassifier() if self.estimator is None else self.estimator
@@ -317,3 +298,29 @@ class MultilabelClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         tags.target_tags.single_output = False
         tags.classifier_tags.multi_label = True
         return tags
+
+
+def template_of(estimator: Any) -> GraphClassifier:
+    """Return the classifier of which each tag has a copy.
+
+    Raises
+    ------
+    InvalidInput
+        If it is no `GraphClassifier`, or has a parameter without a meaning for tags.
+    """
+    given = GraphClassifier() if estimator is None else estimator
+    require(
+        type(given) is GraphClassifier,
+        "estimator",
+        f"a {type(given).__name__}",
+        "give a GraphClassifier with the graph and the model, or leave it out",
+    )
+    for name, default in UNUSED.items():
+        value = getattr(given, name)
+        require(
+            value is None or value is default,
+            f"estimator__{name}",
+            f"{value!r} beside several tags",
+            "leave it out",
+        )
+    return given

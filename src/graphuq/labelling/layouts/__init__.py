@@ -54,26 +54,30 @@ def write_labelled(labelled: Labelled, name: str, path: str | Path) -> None:
         If the file cannot be written.
     """
     layout = layout_named(name)
-    require_holds(layout, labelled.items)
+    require_holds(layout, labelled.items, labelled.has_tags)
     with atomic_write(Path(path)) as temporary:
         layout.write(labelled, temporary)
 
 
-def require_holds(layout: Layout, items: Items) -> None:
-    """Require that items can be written in a layout.
+def require_holds(layout: Layout, items: Items, has_tags: bool = False) -> None:
+    """Require that items, and labels that may be tags, can be written in a layout.
 
     Raises
     ------
     InvalidInput
-        If they are pictures without files, and it holds no pixels.
+        If they are pictures without files, and it holds no pixels; or labels are tags, and it has
+        one class an item.
     """
+    one_class, remedy = f"{layout.name!r} for tags", "use csv, parquet or jsonl"
+    require(layout.has_tags or not has_tags, "layout", one_class, remedy)
     remedy = "use huggingface, which holds pixels, or give files"
     require(layout.holds(items), "layout", f"{layout.name!r} for pictures without files", remedy)
 
 
-def layouts_of(items: Items) -> list[Layout]:
-    """Return the layouts in which some items can be written."""
-    return [layout for layout in LAYOUTS.values() if layout.holds(items)]
+def layouts_of(items: Items, has_tags: bool = False) -> list[Layout]:
+    """Return the layouts in which some items, with labels that may be tags, can be written."""
+    fitting = [layout for layout in LAYOUTS.values() if layout.has_tags or not has_tags]
+    return [layout for layout in fitting if layout.holds(items)]
 
 
 __all__ = [

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from graphuq.labelling.session import Session
+    from graphuq.labelling.tag_model import TagResult
     from graphuq.results.result import Result
 
 TEXT, FILE, ID, LABEL = "text", "file", "id", "label"  # columns of `table_of`
@@ -66,17 +67,20 @@ class Labelled:
     ----------
     items : Items
     labels : mapping of int to str
-        Class that counts, by row.
+        Class that counts, by row; or tags, as in ``comedy;drama``.
     readings : mapping of int to mapping of str to str
         Class that each person gave, by row; the latest one is last.
     result : Result or None
         Posterior, for predictions.
+    has_tags : bool, default False
+        Whether labels are tags.
     """
 
     items: Items
     labels: Mapping[int, str]
     readings: Mapping[int, Mapping[str, str]] = dataclasses.field(default_factory=dict)
-    result: "Result | None" = None
+    result: "Result | TagResult | None" = None
+    has_tags: bool = False
 
     @property
     def classes(self) -> list[str]:
@@ -96,7 +100,8 @@ class Labelled:
 def labelled_by(session: "Session") -> Labelled:
     """Return the items of a session with what was said of them by now."""
     _, labels = session.latest
-    return Labelled(session.items, labels, session.store.readings(), session.result)
+    readings, has_tags = session.store.readings(), session.store.tags is not None
+    return Labelled(session.items, labels, readings, session.result, has_tags)
 
 
 class Layout(ABC):
@@ -112,12 +117,15 @@ class Layout(ABC):
         Name of the file that is written.
     has_pixels : bool, default True
         Whether it can be written for pictures that are no files: it holds pixels, or names alone.
+    has_tags : bool, default False
+        Whether it can be written for labels that are tags, several an item.
     """
 
     name: ClassVar[str]
     title: ClassVar[str]
     file: ClassVar[str]
     has_pixels: ClassVar[bool] = True
+    has_tags: ClassVar[bool] = False
 
     def holds(self, items: Items) -> bool:
         """Return whether it can be written for some items."""

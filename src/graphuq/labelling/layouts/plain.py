@@ -15,6 +15,7 @@ class Plain(Layout):
     name: ClassVar[str] = "csv"
     title: ClassVar[str] = "CSV"
     file: ClassVar[str] = "labelled.csv"
+    has_tags: ClassVar[bool] = True
 
     def write(self, labelled: Labelled, path: Path) -> None:
         """Write ``id``, the columns of the items, and ``label``, empty where there is none."""

@@ -18,6 +18,8 @@ export function el(tag, properties = {}, ...children) {
 /** In a notebook the widget passes requests on; see notebook.js. */
 /** Path of the page, which nobody can guess; empty in a notebook. */
 export const BASE = document.body.dataset.base;
+/** Whether an item may have several classes: tags. */
+export const HAS_TAGS = document.body.dataset.tags !== undefined;
 const request = window.graphuqRequest ?? ((path, options) => fetch(BASE + path, options));
 
 export async function get(path, parameters = {}) {

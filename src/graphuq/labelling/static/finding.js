@@ -1,6 +1,7 @@
 /** Dialogs that find items, and label several of them together after a look at each. */
 
-import { byId, dot, el, faces, get, percent, smallView } from "./elements.js";
+import { HAS_TAGS, byId, dot, el, faces, get, percent, smallView } from "./elements.js";
+import { worded } from "./tags.js";
 
 const SURE = 0.9; // probability from which an item is marked in advance
 const SHARES = [0, 10, 20, 30, 40, 50, 60, 70, 80, 90, 95, 99, 100]; // of a probability, in %
@@ -103,8 +104,8 @@ export function findingDialogs({ state, current, classes, colorOf, openRow, give
   let asked = 0, timer = 0;
 
   function told({ id, label, likeliest }) {
-    if (label) return [dot(colorOf(label)), label];
-    return [likeliest ? `${id} · ${likeliest.name}: ${percent(likeliest.probability)}` : id];
+    if (label) return [...(HAS_TAGS ? [] : [dot(colorOf(label))]), worded(label)];
+    return [likeliest ? `${id} · ${worded(likeliest.name)}: ${percent(likeliest.probability)}` : id];
   }
 
   async function search() {

@@ -7,11 +7,12 @@
  * nobody works, and the class that "Accept" gives never changes in the moment of the key.
  */
 
-import { BASE, barOf, breakable, byId, el, get, itemViews, percent, pictureOf, post, remembered } from "./elements.js";
+import { BASE, HAS_TAGS, barOf, breakable, byId, el, get, itemViews, percent, pictureOf, post, remembered } from "./elements.js";
 import { classPalette } from "./map.js";
 import { auditPanel } from "./audit.js";
 import { findingDialogs } from "./finding.js";
 import { showGuidelines } from "./guidelines.js";
+import { Choice, worded } from "./tags.js";
 import { mapPanel, showErrors, showNeighbours, showPeople, showReview } from "./panels.js";
 
 const AHEAD = 8; // items fetched in advance
@@ -32,6 +33,7 @@ let acted = -Infinity, changed = -Infinity; // times of the latest act, and of t
 let epoch = 0; // grows when items that were asked for before must not be shown any more
 let restored = 0; // labels that were written again into the file
 const unsaved = new Set(); // rows whose labels are on their way
+const choice = new Choice(); // of tags
 const passed = new Set(); // rows that got a label or were skipped since the queue was asked for
 
 if (BASE !== "") history.replaceState(null, "", `${BASE}/`); // a cookie has the token
@@ -62,6 +64,7 @@ function alarm(text) {
 
 function show(card) {
   current = card;
+  choice.begin(card);
   byId("item-name").textContent = card === null ? "" : card.id;
   showMarks(card);
   const done = state.n_items > 0 && state.n_labelled >= state.n_items;
@@ -78,7 +81,7 @@ function show(card) {
 function showMarks(card) {
   const label = byId("item-label");
   label.hidden = !card?.label;
-  label.textContent = card?.label ? `labelled ${card.label}` : "";
+  label.textContent = card?.label ? `labelled ${worded(card.label)}` : "";
   byId("item-blind").hidden = !card?.blind;
   byId("item-blind").textContent = !card?.blind ? "" : card.blind === "audit"
     ? "audit: label it without help" : "a second person's label: without help";
@@ -93,32 +96,36 @@ function showClasses() {
     const share = shares.get(name), key = keys[k];
     const [bar, range] = barOf(share, intervals.get(name));
     const button = el("button", {
-      className: `class${name === likeliest ? " likeliest" : ""}${name === found?.[0] ? " found" : ""}`,
+      className: `class${!HAS_TAGS && name === likeliest ? " likeliest" : ""}${name === found?.[0] ? " found" : ""}`,
       hidden: found !== null && !found.includes(name),
-      "aria-pressed": String(current?.label === name),
+      "aria-pressed": String(HAS_TAGS ? choice.has(name) : current?.label === name),
       title: `${name}: ${count} ${count === 1 ? "label" : "labels"}${range}`,
     },
     key === undefined ? el("span") : el("kbd", { textContent: key }),
     el("span", { className: "name" }, ...breakable(name)),
+    HAS_TAGS ? el("span", { className: "tick", "aria-hidden": "true", textContent: "✓" }) : null,
     bar,
     el("span", { className: "share", textContent: share === undefined ? "" : percent(share) }));
     button.style.setProperty("--class", colorOf(name));
     button.addEventListener("click", (event) => {
       byId("class-filter").value = "";
-      give(name);
+      choose(name);
       release(event);
     });
     return button;
   }));
+  const word = HAS_TAGS ? "tag" : "class";
   byId("classes-title").textContent = state.classes.length === 0
-    ? "No class yet: press n and name the first one."
-    : found?.length === 0 ? "No class has this in its name. Press Escape, then n for a new one."
-      : `Which class?${current?.likeliest ? LEGEND : ""}`;
+    ? `No ${word} yet: press n and name the first one.`
+    : found?.length === 0 ? `No ${word} has this in its name. Press Escape, then n for a new one.`
+      : `${HAS_TAGS ? "Which tags?" : "Which class?"}${current?.likeliest ? LEGEND : ""}`;
   byId("find").hidden = state.classes.length <= MANY_CLASSES;
   scrollTo(byId("classes").querySelector(".found") ?? byId("classes").querySelector(".likeliest"));
-  byId("accept").disabled = likeliest === undefined;
-  byId("accept").title = likeliest ?? "";
-  byId("accept").querySelector("b").textContent = likeliest ?? "";
+  const offered = HAS_TAGS ? choice.list().join(", ") || "none of them" : likeliest;
+  byId("accept").disabled = HAS_TAGS ? current === null || state.classes.length === 0
+    : likeliest === undefined;
+  byId("accept").title = offered ?? "";
+  byId("accept").querySelector("b").textContent = offered ?? "";
   for (const id of ["skip", "new-class", "alike"]) byId(id).disabled = current === null;
   byId("new-class").hidden = state.order === "list"; // all grades are there
 }
@@ -156,7 +163,7 @@ byId("class-filter").addEventListener("keydown", (event) => {
   event.preventDefault();
   byId("class-filter").value = "";
   byId("item-name").focus({ preventScroll: true });
-  give(found[0]);
+  choose(found[0]);
 });
 
 /** After a click of the pointer, keys act on the item again and not on the button. */
@@ -214,9 +221,10 @@ async function renewCurrent(now = false) {
   const renewed = await get(`/api/card/${card.row}`, { user: user() }).catch(() => null);
   if (renewed === null || current !== card) return;
   if (!now && performance.now() - acted < IDLE_MS) return;
-  if (renewed.likeliest?.name !== card.likeliest?.name) changed = performance.now();
+  const isOther = renewed.likeliest?.name !== card.likeliest?.name;
   delete card.blind;
   Object.assign(card, renewed);
+  if (HAS_TAGS ? choice.renew(card) : isOther) changed = performance.now();
   showMarks(card);
   showClasses();
   showNeighbours(card, colorOf, openRow);
@@ -237,6 +245,17 @@ async function openRow(row) {
 
 // ---- what a person does
 
+/** Give a class; or choose a tag, or take it from the choice, until the item is confirmed. */
+function choose(name) {
+  if (!HAS_TAGS) give(name);
+  else if (current !== null) {
+    acted = performance.now();
+    choice.toggle(name);
+    showClasses();
+  }
+}
+
+/** Give the item that is shown a class, or tags; the next one follows at once. */
 function give(label) {
   if (current === null) return;
   const card = current;
@@ -244,7 +263,7 @@ function give(label) {
   const share = card.classes.find(({ name }) => name === label)?.probability ?? null;
   unsaved.add(card.row);
   next();
-  say(`${card.id}: ${label}`);
+  say(`${card.id}: ${HAS_TAGS ? label.join(", ") || "none of them" : label}`);
   const disputed = Object.keys(card.disputed ?? {}).length > 0;
   const kind = card.blind ? "blind" : disputed ? "decision" : "label";
   send([card.row], label, [share], card.version, kind, () => {
@@ -269,9 +288,9 @@ function send(rows, label, probabilities, version, kind, onFailure) {
 }
 
 function accept() {
-  if (!current?.likeliest) return;
-  if (performance.now() - changed > REACTION_MS) give(current.likeliest.name);
-  else say("The likeliest class has just changed; accept again.");
+  if (byId("accept").disabled) return;
+  if (performance.now() - changed > REACTION_MS) give(HAS_TAGS ? choice.list() : current.likeliest.name);
+  else say(`The likeliest ${HAS_TAGS ? "tags have" : "class has"} just changed; accept again.`);
 }
 
 function skip() {
@@ -315,6 +334,14 @@ function newClass() {
 byId("class-dialog").querySelector("form").addEventListener("submit", () => {
   const name = byId("class-name").value.trim();
   if (name === "") return;
+  if (HAS_TAGS) {
+    if (/[;|]/.test(name)) return alarm("A tag has no ; and no | in its name.");
+    if (classes().includes(name)) return choice.has(name) || choose(name);
+    choice.add(name);
+    state.classes = choice.offered(state.classes);
+    showClasses();
+    return;
+  }
   if (!classes().includes(name)) state.classes.push({ name, count: 0 });
   give(name);
 });
@@ -375,8 +402,8 @@ function showRemarks(card) {
   byId("flag").setAttribute("aria-pressed", String(flags.includes(user())));
   const disputed = Object.entries(card?.disputed ?? {});
   byId("disputed").hidden = disputed.length === 0;
-  byId("disputed").textContent = `${disputed.map(([who, label]) => `${who}: ${label}`).join(" · ")}. `
-    + "The class that you give decides.";
+  byId("disputed").textContent = `${disputed.map(([who, label]) => `${who}: ${worded(label)}`).join(" · ")}. `
+    + (HAS_TAGS ? "What you confirm decides." : "The class that you give decides.");
   for (const id of ["note", "flag"]) byId(id).disabled = card === null;
 }
 
@@ -414,8 +441,9 @@ function findClass() {
 }
 
 const actions = {
-  " ": accept, s: skip, u: undo, n: newClass, g: openAlike, f: findClass, "/": openSearch,
-  ".": note, "!": flag,
+  [HAS_TAGS ? "enter" : " "]: accept, s: skip, u: undo, n: newClass, f: findClass, "/": openSearch,
+  ".": note, "!": flag, g: HAS_TAGS ? () => say("Look-alikes have one class; items with tags are "
+    + "confirmed one by one.") : openAlike,
 };
 const buttons = {
   accept, skip, undo, "new-class": newClass, alike: openAlike, search: openSearch, note, flag,
@@ -436,10 +464,11 @@ document.addEventListener("keydown", (event) => {
   if (document.querySelector("dialog[open]")) return;
   const target = event.target, closed = target.closest("dialog:not([open])") !== null;
   const writes = !closed && target.closest("input, textarea, select, canvas");
-  if (writes || (event.key === " " && target.closest("button, a, summary"))) return;
+  const presses = event.key === " " || event.key === "Enter";
+  if (writes || (presses && target.closest("button, a, summary"))) return;
   const key = event.key.toLowerCase(), at = keysOf(classes()).indexOf(key);
   if (Object.hasOwn(actions, key)) actions[key]();
-  else if (at >= 0) give(state.classes[at].name);
+  else if (at >= 0) choose(state.classes[at].name);
   else return;
   event.preventDefault();
 });
@@ -504,7 +533,7 @@ async function follow() {
       const before = classes().join("\n");
       const n_audits = state.audit?.audits.length ?? news.audit.audits.length;
       const drawn = news.audit.audits.length > n_audits; // by anybody
-      state = news;
+      state = HAS_TAGS ? { ...news, classes: choice.offered(news.classes) } : news;
       showState();
       if (classes().join("\n") !== before) showClasses();
       if (current === null && queue.length === 0) show(null);

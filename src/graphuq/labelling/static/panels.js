@@ -1,10 +1,12 @@
 /** Panels beside the item: neighbours, errors left, what to look at again, the map. */
 
-import { byId, dot, el, get, percent, post, smallView } from "./elements.js";
+import { HAS_TAGS, byId, dot, el, get, percent, post, smallView } from "./elements.js";
 import { classPalette, createMap } from "./map.js";
+import { tagsIn, worded } from "./tags.js";
 
 const SVG = "http://www.w3.org/2000/svg";
 const MAX_PREVIEW = 200; // items that are shown before they are labelled together
+const SHOWN_TAGS = 8; // whose expected errors are shown
 const WIDTH = 300, HEIGHT = 120, LEFT = 44, BOTTOM = 20;
 
 function svg(tag, attributes, text = "") {
@@ -20,15 +22,22 @@ export function showNeighbours(card, colorOf, open) {
     : near.length === 0 ? "No label yet: this item tells most about the others."
     : "The labelled items most similar to this one:";
   byId("why").replaceChildren(...near.map((item) => smallView(
-    item, [dot(colorOf(item.label)), `${item.label ?? "no label now"}, similarity ${item.closeness.toFixed(2)}`], open,
+    item, [...dotsOf(item.label, colorOf), `${worded(item.label) ?? "no label now"}, similarity ${item.closeness.toFixed(2)}`], open,
   )));
+}
+
+/** A dot of each class of a label. */
+function dotsOf(label, colorOf) {
+  return (HAS_TAGS ? tagsIn(label ?? "") : [label]).map((name) => dot(colorOf(name)));
 }
 
 /** Expected errors against labels, with the interval where it was computed. */
 export function showErrors(state) {
   const text = byId("errors");
   if (state.errors === null) {
-    text.textContent = state.uncounted ?? "Label two classes to see how many errors are left.";
+    text.textContent = state.uncounted ?? (HAS_TAGS
+      ? "Confirm items with a tag and without it to see how many tags would be wrong."
+      : "Label two classes to see how many errors are left.");
     byId("chart").replaceChildren();
     return;
   }
@@ -36,8 +45,11 @@ export function showErrors(state) {
   const [expected, lower, upper] = ["expected", "lower", "upper"].map((n) => Math.round(state.errors[n]));
   const range = upper > lower ? ` (90\u00a0%: ${lower} to ${upper})` : "";
   const who = is_average ? "an average over models" : "the model";
-  text.textContent = `About ${expected}${range} of ${n_left} unlabelled items would be wrong, `
-    + `says ${who} at ${n_labels} labels.`;
+  const what = HAS_TAGS ? "tags of unlabelled items" : "unlabelled items";
+  const worst = [...state.errors.by_tag].sort((a, b) => b[1] - a[1]).slice(0, SHOWN_TAGS)
+    .map(([name, n]) => `${name} ${n < 10 ? n.toFixed(1) : Math.round(n)}`);
+  text.textContent = `About ${expected}${range} of ${n_left.toLocaleString("en")} ${what} would be `
+    + `wrong, says ${who} at ${n_labels} labels.${worst.length ? ` By tag: ${worst.join(", ")}.` : ""}`;
   byId("chart").replaceChildren(chart(state.history, text.textContent));
 }
 
@@ -69,11 +81,11 @@ function chart(history, label) {
 
 export function showReview(state, colorOf, open) {
   const suspects = state.suspects.map((item) => smallView(item, [
-    dot(colorOf(item.given)), `${item.given} has ${percent(item.probability)}; the others say `,
+    ...(HAS_TAGS ? [] : [dot(colorOf(item.given))]), `${item.given} has ${percent(item.probability)}; the others say `,
     el("b", { textContent: item.other }),
   ], open));
   const disagreements = state.disagreements.map((item) => smallView(item,
-    [Object.entries(item.labels).map(([user, label]) => `${user}: ${label}`).join(" · ")], open));
+    [Object.entries(item.labels).map(([user, label]) => `${user}: ${worded(label)}`).join(" · ")], open));
   byId("suspects").replaceChildren(...disagreements, ...suspects);
   byId("decide").hidden = disagreements.length === 0;
   byId("decide").textContent = disagreements.length === 1 ? "Decide the disagreement"
@@ -86,7 +98,8 @@ export function showPeople({ people, accuracies }) {
   const { people: found, n_labels, busy, failure } = accuracies;
   byId("people-panel").hidden = people.length < 2;
   byId("people-right").disabled = busy;
-  byId("people-note").textContent = busy ? "Computing, which takes some minutes. You can go on."
+  byId("people-note").textContent = HAS_TAGS ? "Agreement about each tag is in the report."
+    : busy ? "Computing, which takes some minutes. You can go on."
     : failure ? failure : found.length === 0 ? "Agreement is in the report."
       : `By a model of ${n_labels} labels and the graph, with 90\u00a0% intervals:`;
   byId("accuracies").replaceChildren(...found.map(({ annotator, accuracy, lower, upper }) => el("li", {
@@ -129,7 +142,7 @@ export function mapPanel(state, open, say, preview, lost) {
       if (map === null) {
         map = createMap(byId("map"), { ...data, palette: classPalette(data.classes.length),
           square: data.picture !== undefined, wheel: "focus",
-          label: "Map of all items, coloured by their likeliest class" }, {
+          label: `Map of all items, coloured by their likeliest ${HAS_TAGS ? "tag" : "class"}` }, {
           onHover: hover,
           onClick: (row) => row >= 0 && open(row),
           onLasso: choose,
@@ -155,7 +168,7 @@ export function mapPanel(state, open, say, preview, lost) {
     if (row < 0) return;
     const card = await get(`/api/card/${row}`);
     if (hovered !== row) return;
-    const best = card.label ?? card.likeliest?.name ?? "no class yet";
+    const best = worded(card.label ?? card.likeliest?.name) ?? "no class yet";
     note.textContent = `${card.id}: ${best}. ${card.snippet.slice(0, 90)}`;
   }
 
