@@ -178,3 +178,27 @@ def test_two_formats_of_one_suffix_are_refused(name):
             gq.results.write_table(pd.DataFrame(), "t.csv")
     finally:
         Other.suffix = ".other"
+
+
+@pytest.mark.parametrize(
+    ("kind", "options"),
+    [(gq.acquisition.Margin, {"rule": "Margin()"}), (gq.graphs.Cosine, {"weights": "Cosine()"})],
+)
+def test_no_class_takes_the_place_of_another_one_by_its_name(kind, options, tmp_path):
+    """Rules and weights that are written as text; ``gq.label`` takes both, so does the command."""
+    other = type(kind.__name__, (kind,), {"__module__": "mine"})
+
+    def asked():
+        settings = gq.GraphClassifier(weights=options.get("weights", "auto"))
+        path = tmp_path / "l.jsonl"
+        rule = options.get("rule", "auto")
+        with gq.label(
+            MOONS.features, classifier=settings, rule=rule, labels=path, open_browser=False
+        ) as page:
+            page.session.wait_until_current()
+
+    words = rf"'{kind.__name__}' is the name of 2 classes, of graphuq\..* and mine"
+    with pytest.raises(InvalidInput, match=words):
+        asked()
+    other.__name__ = other.__qualname__ = "Other"
+    asked()

@@ -20,7 +20,7 @@ from graphuq.acquisition.variance_reduction import VarianceReduction
 from graphuq.errors import InvalidInput, require
 from graphuq.results.result import Result
 from graphuq.utils.checks import array_of, describe
-from graphuq.utils.expressions import built, is_expression
+from graphuq.utils.expressions import built, classes_by_name, is_expression
 
 RULES: dict[str, type] = {
     "auto": StochasticMargin,
@@ -122,7 +122,7 @@ def best_candidate(rule: Rule, pool: Pool) -> int:
 def rule_of(rule: str | Rule) -> Rule:
     """Return the rule of a name or of text as in Python, or the given one."""
     if is_expression(rule):
-        kinds = {kind.__name__: kind for kind in (*RULES.values(), *Rule.__subclasses__())}
+        kinds = classes_by_name((*RULES.values(), *Rule.__subclasses__()), "rule")
         rule = built(str(rule), kinds, "rule")
     if isinstance(rule, str):
         require(rule in RULES, "rule", f"{rule!r} is unknown", f"use one of {', '.join(RULES)}")

@@ -28,7 +28,7 @@ from graphuq.run.words import inference_from, part_from
 from graphuq.spectrum import Basis, Laplacian
 from graphuq.spectrum.solve import DEFAULT_EIGENPAIRS
 from graphuq.utils.checks import check_seed, require_integer
-from graphuq.utils.expressions import built, is_expression
+from graphuq.utils.expressions import built, classes_by_name, is_expression
 from graphuq.utils.progress import Progress
 
 GRAPHS = ("knn", "complete", "precomputed")
@@ -108,7 +108,7 @@ def weights_of(graph: str, weights: Any, metric: str | None) -> Any:
     if is_word(weights, "auto"):
         weights = SelfTuning(DEFAULT_SHARPNESS[graph])
     if is_expression(weights):
-        kinds = {kind.__name__: kind for kind in WeightFunction.__subclasses__()}
+        kinds = classes_by_name(WeightFunction.__subclasses__(), "weights")
         weights = built(weights, kinds, "weights")
     return weight_function(weights, metric=metric)
 

@@ -13,7 +13,7 @@ from graphuq.inference import MCMC, Approximation, ExpectationPropagation, Sampl
 from graphuq.likelihoods import Likelihood
 from graphuq.priors import Prior
 from graphuq.run.stopping import Converged, CumulativeMean
-from graphuq.utils.expressions import built, is_expression
+from graphuq.utils.expressions import built, is_expression, refusing
 
 DISTRIBUTIONS = (
     "Categorical",
@@ -190,7 +190,7 @@ def _callables(
         asked = [part for part in parts if inspect.isclass(part) and issubclass(part, kinds)]
         offered += [name] if asked else []
         meant = asked or parts
-        callables[name] = meant[0] if len(meant) == 1 else _refusing(name, meant, argument)
+        callables[name] = meant[0] if len(meant) == 1 else refusing(name, meant, argument)
     return callables, sorted({*offered})
 
 
@@ -208,17 +208,3 @@ def _imported_parts(more: tuple[type, ...]) -> list[type]:
             if not inspect.isabstract(part) and part.__name__[0] != "_":
                 latest[part.__module__, part.__qualname__] = part
     return list(dict.fromkeys(latest.values()))
-
-
-def _refusing(name: str, parts: list[Any], argument: str) -> Callable[..., Any]:
-    """Return a function that refuses a name of several classes."""
-
-    def refuse(*_: Any, **__: Any) -> Any:
-        modules = " and ".join(part.__module__ for part in parts)
-        raise InvalidInput(
-            argument,
-            f"{name!r} is the name of {len(parts)} classes, of {modules}",
-            "pass an instance of the one that you mean, or rename one",
-        )
-
-    return refuse

@@ -3,7 +3,7 @@
 import ast
 import inspect
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from graphuq.errors import GraphuqError, InvalidInput, require
@@ -82,3 +82,45 @@ def built(text: str, names: Mapping[str, Any], argument: str, offered: Sequence[
         return value_of(tree)
     except RecursionError:  # nested too deeply
         raise InvalidInput(argument, f"{text!r} cannot be read", remedy) from None
+
+
+def classes_by_name(kinds: Iterable[type], argument: str) -> dict[str, Callable[..., Any]]:
+    """Return classes, and all that are derived from them, by the names that text can call.
+
+    Of a class that was defined again, as in a notebook, the last one counts. A name of several
+    classes stands for none of them, so that no class takes the place of another one in silence.
+
+    Parameters
+    ----------
+    kinds : iterable of type
+    argument : str
+        Name of the argument in errors.
+    """
+    latest: dict[tuple[str, str], type] = {}
+    waiting = list(kinds)[::-1]
+    while waiting:
+        kind = waiting.pop()
+        waiting += kind.__subclasses__()[::-1]
+        if not inspect.isabstract(kind):
+            latest[kind.__module__, kind.__qualname__] = kind
+    found: dict[str, list[type]] = {}
+    for kind in dict.fromkeys(latest.values()):
+        found.setdefault(kind.__name__, []).append(kind)
+    return {
+        name: several[0] if len(several) == 1 else refusing(name, several, argument)
+        for name, several in found.items()
+    }
+
+
+def refusing(name: str, parts: list[Any], argument: str) -> Callable[..., Any]:
+    """Return a function that refuses a name of several classes."""
+
+    def refuse(*_: Any, **__: Any) -> Any:
+        modules = " and ".join(part.__module__ for part in parts)
+        raise InvalidInput(
+            argument,
+            f"{name!r} is the name of {len(parts)} classes, of {modules}",
+            "pass an instance of the one that you mean, or rename one",
+        )
+
+    return refuse
