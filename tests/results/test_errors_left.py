@@ -6,6 +6,7 @@ from scipy.stats import binom, norm
 
 import graphuq as gq
 from graphuq.results import errors_left
+from graphuq.results.joint_draws import coefficient_draws
 from known_fields import independent_nodes, nodes_with_one_field
 
 N_DRAWS = 500  # of the field, from which ends of an interval are quantiles
@@ -67,3 +68,38 @@ def test_each_node_is_wrong_as_often_as_its_probability_says():
     assert counts.std() > 2 * np.sqrt(expected)  # not as independent nodes
     count = gq.expected_errors(result)
     assert count.lower <= count.expected <= count.upper
+
+
+def wrong_grades(result, nodes, n_draws, rng):
+    """Return draws of the number of wrong grades: a component, its field, and its own noise."""
+    answer, posterior, found = result.answer, result.posterior, []
+    best = result.probabilities[nodes].argmax(axis=1)[:, None]
+    scale, basis = posterior.spectrum.node_scale[nodes, None], posterior.spectrum.basis[nodes]
+    counts = rng.multinomial(n_draws, answer.weights)
+    for one, number, count in zip(answer.components, answer.numbers, counts, strict=True):
+        if count == 0:
+            continue
+        own = posterior.component(int(number))
+        coefficients = coefficient_draws(one, own, int(count), rng)[:, 0]
+        u = scale * (np.asarray(basis) @ coefficients.T)
+        u += scale * own.field.one_class.tail_std * rng.normal(size=u.shape)
+        noisy = u + float(np.ravel(own.likelihood.noise_std)[0]) * rng.normal(size=u.shape)
+        grades = np.searchsorted(np.asarray(own.likelihood.thresholds), noisy)
+        found.append((grades != best).sum(axis=0))
+    return np.concatenate(found)
+
+
+def test_errors_of_grades_know_that_their_noise_is_uncertain():
+    """Each component of the average has a noise of its own, so all rows are wrong together."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(400, 3))
+    grades = np.digitize(X[:, 0] + rng.normal(size=400), [-0.7, 0.0, 0.7])
+    y = np.where(np.arange(400) < 24, grades, -1)
+    classifier = gq.GraphClassifier(ordered=True, inference="expectation-propagation")
+    result, nodes = classifier.fit(X, y).result_, np.arange(24, 400)
+    draws, drawn = wrong_grades(result, nodes, 4_000, rng), errors_left._error_draws(result, nodes)
+    assert drawn.mean() == pytest.approx(draws.mean(), abs=4 * draws.std() / np.sqrt(N_DRAWS))
+    error = draws.std() / np.sqrt(2 * N_DRAWS)  # of a deviation of 500 draws
+    assert error < 1.2
+    assert drawn.std() == pytest.approx(draws.std(), abs=4 * error)  # 24.1 with one noise for all
+    assert draws.std() - 24.1 > 4 * error

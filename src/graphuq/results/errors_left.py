@@ -13,7 +13,6 @@ from graphuq.results.joint_labels import (
     draws_that_lead,
     field_draws,
     in_order,
-    link_of,
     with_noise,
 )
 from graphuq.results.summaries.base import slices
@@ -167,7 +166,7 @@ def _error_draws(result: "Result", nodes: Int[np.ndarray, " n"]) -> Float[np.nda
     wrong, counts = 1 - p[nodes].max(axis=1), np.zeros(N_DRAWS)
     if wrong.sum() == 0:
         return counts
-    u, link = field_draws(result, nodes, N_DRAWS, rng), link_of(result)
+    u, link = field_draws(result, nodes, N_DRAWS, rng)
     for part in slices(len(nodes), BLOCK_NODES):
         own, every = p[nodes[part]], np.ones(u[part].shape[:2], dtype=bool)
         noisy = with_noise(u[part], link, rng)

@@ -34,7 +34,7 @@ def coefficient_draws(
     rng : numpy.random.Generator
     """
     if isinstance(answer, GaussianMixture):
-        return _of_components(answer, posterior, n_draws, rng)
+        return _of_components(answer, posterior, n_draws, rng)[0]
     seen = _seen_draws(answer, posterior, n_draws, rng)
     back = np.asarray(posterior.field.one_class.coefficient_map)
     coefficients: np.ndarray = seen @ back.T
@@ -45,15 +45,18 @@ def coefficient_draws(
 
 def _of_components(
     answer: GaussianMixture, posterior: Posterior, n_draws: int, rng: np.random.Generator
-) -> Float[np.ndarray, "S K L"]:
-    """Return draws of each component, as many as its weight says, in random order."""
-    counts = rng.multinomial(n_draws, answer.weights).tolist()
+) -> tuple[Float[np.ndarray, "S K L"], Int[np.ndarray, " S"]]:
+    """Return draws of each component, as many as its weight says, in random order; and numbers."""
+    counts = rng.multinomial(n_draws, answer.weights)
     parts = [
         coefficient_draws(one, posterior.component(int(number)), count, rng)
-        for one, number, count in zip(answer.components, answer.numbers, counts, strict=True)
+        for one, number, count in zip(
+            answer.components, answer.numbers, counts.tolist(), strict=True
+        )
         if count
     ]
-    return rng.permutation(np.concatenate(parts), axis=0)
+    order = rng.permutation(n_draws)
+    return np.concatenate(parts)[order], np.repeat(np.asarray(answer.numbers), counts)[order]
 
 
 def coefficient_moments(
@@ -102,7 +105,22 @@ def joint_draws(
     rng: np.random.Generator,
 ) -> Float[np.ndarray, "n S K"]:
     """Return draws of u at unlabelled nodes together; K is 1 for two classes."""
-    coefficients = coefficient_draws(answer, posterior, n_draws, rng)
+    return draws_and_components(answer, posterior, nodes, n_draws, rng)[0]
+
+
+def draws_and_components(
+    answer: Draws | GaussianApproximation | GaussianMixture | Point,
+    posterior: Posterior,
+    nodes: Int[np.ndarray, " n"],
+    n_draws: int,
+    rng: np.random.Generator,
+) -> tuple[Float[np.ndarray, "n S K"], Int[np.ndarray, " S"] | None]:
+    """Return the draws of `joint_draws`, and of a mixture the number of each one's component."""
+    numbers = None
+    if isinstance(answer, GaussianMixture):
+        coefficients, numbers = _of_components(answer, posterior, n_draws, rng)
+    else:
+        coefficients = coefficient_draws(answer, posterior, n_draws, rng)
     spectrum, field = posterior.spectrum, posterior.field.one_class
     rows = spectrum.node_scale[nodes, None] * np.asarray(spectrum.basis[nodes])
     u: np.ndarray = np.tensordot(rows, coefficients, axes=(1, 2))
@@ -114,7 +132,7 @@ def joint_draws(
         u += tail * rng.normal(size=u.shape)
     if posterior.node_mean is not None:
         u += posterior.node_mean[nodes, None, None]
-    return u
+    return u, numbers
 
 
 def _seen_draws(

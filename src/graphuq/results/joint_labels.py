@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from graphuq.results.joint_draws import joint_draws
+from graphuq.results.joint_draws import draws_and_components
 from graphuq.results.summaries.base import Link, slices
 from graphuq.results.summaries.ordered import cuts, one_link
 
@@ -47,8 +47,8 @@ def joint_labels(
         Of the classes at the nodes, in place of those that are reported.
     """
     p = result.probabilities[nodes] if probabilities is None else probabilities
-    u = field_draws(result, nodes, n_draws, rng)
-    codes, link = np.empty(u.shape[:2], dtype=np.int64), link_of(result)
+    u, link = field_draws(result, nodes, n_draws, rng)
+    codes = np.empty(u.shape[:2], dtype=np.int64)
     for part in slices(len(u), BLOCK_NODES):
         noisy = with_noise(u[part], link, rng)
         codes[part] = in_order(noisy, p[part], rng) if cuts(link) else _in_turn(noisy, p[part], rng)
@@ -95,25 +95,35 @@ def _in_turn(
 
 def field_draws(
     result: "Result", nodes: Int[np.ndarray, " n"], n_draws: int, rng: np.random.Generator
-) -> Float[np.ndarray, "n S K"]:
-    """Return joint draws of the field of each class; two classes have opposite ones.
+) -> tuple[Float[np.ndarray, "n S K"], Link]:
+    """Return joint draws of the field of each class, and their link.
 
-    Ordered classes have one field.
+    Two classes have opposite fields, ordered ones have one. Each component of an average of ordered
+    classes has a noise of its own, and so has each draw: the link then has no weights, and a scale
+    for each draw.
     """
-    u = joint_draws(result.answer, result.posterior, nodes, n_draws, rng)
-    if result.posterior.likelihood.is_ordered:
-        return u
-    return np.concatenate([-u, u], axis=2) / np.sqrt(2) if u.shape[2] == 1 else u
+    posterior = result.posterior
+    u, numbers = draws_and_components(result.answer, posterior, nodes, n_draws, rng)
+    link = posterior.likelihood.link
+    if cuts(link) and numbers is not None and len(link[1]) > 1:
+        link = (np.zeros(0), np.asarray(link[1])[numbers], link[2])
+    if posterior.likelihood.is_ordered:
+        return u, link
+    return (np.concatenate([-u, u], axis=2) / np.sqrt(2) if u.shape[2] == 1 else u), link
 
 
 def with_noise(
     u: Float[np.ndarray, "n S K"], link: Link, rng: np.random.Generator
 ) -> Float[np.ndarray, "n S K"]:
-    """Return the field with the noise of a label, if a label is random given the field."""
+    """Return the field with the noise of a label, if a label is random given the field.
+
+    The link is that of `field_draws`.
+    """
     if link is None:
         return u
     weights, scales = link[:2]
-    return u + rng.choice(scales, u.shape[1], p=weights)[:, None] * rng.normal(size=u.shape)
+    own = scales if len(weights) == 0 else rng.choice(scales, u.shape[1], p=weights)
+    return u + own[:, None] * rng.normal(size=u.shape)
 
 
 def draws_that_lead(
