@@ -118,12 +118,14 @@ def main():
     y = np.full(given.items, "", dtype=object)
     for k in range(given.classes):
         y[np.flatnonzero(codes == k)[: given.known]] = f"{k}"
-    began = time.monotonic()
+    began, used = time.monotonic(), time.process_time()
     path = os.path.join(tempfile.mkdtemp(), "labels.jsonl")
     with gq.label(X, y=y, labels=path, open_browser=False, overlap=0.1) as page:
         page.session.wait_until_current(1800)
         print(f"{given.items:,} items, {given.classes} classes: page is ready after "
-              f"{time.monotonic() - began:.0f} s (load {os.getloadavg()[0]:.1f})")  # fmt: skip
+              f"{time.monotonic() - began:.0f} s, {time.process_time() - used:.0f} of the "
+              f"processor (load {os.getloadavg()[0]:.1f})")  # fmt: skip
+        began, used = time.monotonic(), time.process_time()
         with multiprocessing.get_context("spawn").Pool(2) as pool:
             n_people = given.people - given.browser
             arguments = page.origin, page.token, truth, n_people, given.seconds
@@ -135,6 +137,7 @@ def main():
         versions = {record.model for record in page.session.store.records}
         n_labels = len(page.session.store.labels())
         print(f"{given.people} people, {n_labels} labels, {len(versions)} models seen, "
+              f"{(time.process_time() - used) / (time.monotonic() - began):.2f} processors busy, "
               f"load {os.getloadavg()[0]:.1f}")  # fmt: skip
         found["key to frame"] = painted
         for kind in ("next item", "label", "key to frame"):

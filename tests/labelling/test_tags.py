@@ -360,3 +360,55 @@ def test_query_of_a_page_needs_no_labels_of_known_rows():
     assert not {*rows.tolist()} & {*range(24), 199}
     free = np.arange(24, 199)
     assert rows.tolist() == query_tags(snapshot.result.results, 16, "margin", free).tolist()
+
+
+WRONG = (
+    "comedy",
+    5,
+    None,
+    {"comedy": True},
+    [["comedy"]],
+    [None],
+    ["a;b"],
+    ["\u0000"],
+    ["x"] * 300,
+)
+
+
+def test_requests_of_the_page(open_page):
+    """Lists of names are stored; all else is refused, and nothing of it reaches the file."""
+    client = pytest.importorskip("starlette.testclient", reason="pip install graphuq[dev]")
+    from graphuq.labelling.address import path_of
+    from graphuq.labelling.application import PageOptions, application
+
+    page = open_page(KNOWN)
+    page.session.wait_until_current()
+    app = application(page.session, "secret", PageOptions("Films", "ada"), page.forecasts)
+    origin = "http://127.0.0.1:8000"
+    base = f"{origin}{path_of('secret')}"
+    with client.TestClient(app, base_url=base, headers={"Origin": origin}) as tab:
+        text = tab.get(f"{origin}/?token=secret").text
+        assert 'data-tags="yes"' in text
+        assert "export/prodigy" not in text
+        for label in WRONG:
+            answer = tab.post("/api/label", json={"rows": [50], "label": label})
+            assert answer.status_code == 400
+            assert answer.json()["error"].startswith("label: ")
+        for path, body in [("audit", {"n": 5}), ("accuracies", {})]:
+            assert tab.post(f"/api/{path}", json=body).status_code == 400
+        assert tab.get("/export/prodigy").status_code == 400
+        assert page.session.store.records == []
+        answer = tab.post("/api/label", json={"rows": [50], "label": ["drama", "<b>&"]})
+        assert answer.status_code == 200
+        assert tab.post("/api/label", json={"rows": [51], "label": []}).status_code == 200
+        page.session.wait_until_current()
+        page.forecasts.wait()
+        assert page.session.store.labels() == {50: "<b>&;drama", 51: ";"}
+        state = tab.get("/api/state").json()
+        assert {"name": "<b>&", "count": 1} in state["classes"]
+        assert {name for name, _ in state["errors"]["by_tag"]} == {"<b>&", *TAGS}
+        for path in ("labels.csv", "predictions.csv", "readings.csv", "log.csv", "export/jsonl"):
+            assert tab.get(f"/{path}").status_code == 200
+        assert tab.get("/report").status_code == 200
+        map_ = tab.get("/api/map").json()
+        assert map_["classes"] == ["<b>&", *TAGS]
