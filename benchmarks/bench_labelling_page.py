@@ -6,6 +6,7 @@ is that of the request for more items, as if nothing had been fetched in advance
 """
 
 import argparse
+import gc
 import http.client
 import json
 import multiprocessing
@@ -122,6 +123,7 @@ def main():
     path = os.path.join(tempfile.mkdtemp(), "labels.jsonl")
     with gq.label(X, y=y, labels=path, open_browser=False, overlap=0.1) as page:
         page.session.wait_until_current(1800)
+        gc.freeze()  # as the command does
         print(f"{given.items:,} items, {given.classes} classes: page is ready after "
               f"{time.monotonic() - began:.0f} s, {time.process_time() - used:.0f} of the "
               f"processor (load {os.getloadavg()[0]:.1f})")  # fmt: skip

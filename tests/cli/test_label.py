@@ -1,10 +1,12 @@
 """``graphuq label``: what it reads, shows and writes; errors as one line."""
 
 import builtins
+import gc
 import json
 import signal
 import subprocess
 import sys
+import time
 import urllib.request
 
 import numpy as np
@@ -105,6 +107,26 @@ def test_the_predictions_know_the_last_labels(csv, tmp_path, monkeypatch):
     classes = {f"probability_{name}" for name in ("one", "other", "zero")}
     assert classes <= set(table.columns)
     assert table["given"].dropna().tolist() == [*NAMES[:2], "other", *NAMES[38:]]
+
+
+def test_the_garbage_collector_leaves_out_what_stays(csv, tmp_path, monkeypatch):
+    """A full collection visits no module while the page is open; afterwards it does again."""
+    counts = []
+
+    def person(page):
+        page.session.wait_until_current()
+        until = time.monotonic() + 60
+        while gc.get_freeze_count() == 0 and time.monotonic() < until:
+            time.sleep(0.01)
+        counts.append(gc.get_freeze_count())
+        raise KeyboardInterrupt
+
+    assert gc.get_freeze_count() == 0
+    monkeypatch.setattr(gq.LabellingPage, "wait", person)
+    arguments = [str(csv), "--text-column", "body", "--no-browser", "-o", str(tmp_path / "out")]
+    assert run(["label", *arguments]) == 0
+    assert counts[0] > 100_000
+    assert gc.get_freeze_count() == 0
 
 
 def test_nobody_waits_for_a_model_that_does_not_come(csv, tmp_path, monkeypatch, capsys):

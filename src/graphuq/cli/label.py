@@ -1,7 +1,10 @@
 """``graphuq label``: a person labels items in the browser; labels and predictions are files."""
 
 import dataclasses
-from contextlib import suppress
+import gc
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -22,6 +25,7 @@ if TYPE_CHECKING:
 PAGE, PEOPLE = "Page", "Several people"
 WAIT = 10.0  # seconds for another run that writes to the output folder
 WAIT_FOR_MODEL = 120.0  # seconds until the model knows the last labels
+WAIT_FOR_FIRST = 3600.0  # until the first model is there
 LABELS_FILE = "labels.jsonl"  # in the output folder, written at each label
 TABLES = ("labels.csv", "predictions.csv")  # of labels and of answers, written at the end
 
@@ -333,19 +337,46 @@ def _catch_up(page: "LabellingPage", facts: Facts) -> None:
         facts.progress("The predictions do not know the last labels.", always=True)
 
 
+@contextmanager
+def _short_pauses(page: "LabellingPage") -> Iterator[None]:
+    """Keep Python's garbage collector from visiting again and again what stays.
+
+    Some 250,000 objects of modules and items stay as long as the page. A full collection visits
+    them all, and every request waits: 0.13 s on a free machine.
+    """
+    is_over = threading.Event()
+
+    def settle() -> None:
+        with suppress(InvalidInput):
+            page.session.wait_until_current(WAIT_FOR_FIRST)  # modules and graph are loaded then
+        if not is_over.is_set() and not gc.get_freeze_count():
+            gc.freeze()
+            is_over.wait()
+            gc.unfreeze()
+
+    thread = threading.Thread(target=settle, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        is_over.set()
+        thread.join(1.0)  # a fit that still runs is not waited for
+
+
 def _serve(page: "LabellingPage", output: Path, layouts: list[Any], facts: Facts) -> None:
     """Wait for Ctrl+C, then write the tables."""
     from graphuq.utils.csv_files import write_csv
 
     place = f"of a proxy to {page.origin}" if page.is_hosted else "of this machine only"
     facts.progress(f"{page.address}\n({place}; Ctrl+C ends it, and no label is lost)", always=True)
-    try:
-        page.wait()
-    except KeyboardInterrupt:
-        facts.progress("", always=True)
-        _catch_up(page, facts)
-    finally:
-        page.close()
+    with _short_pauses(page):
+        try:
+            page.wait()
+        except KeyboardInterrupt:
+            facts.progress("", always=True)
+            _catch_up(page, facts)
+        finally:
+            page.close()
     predictions, items = page.predictions(), page.session.items
     labels = items.label_table(page.session.latest[1])
     tables = dict(zip(TABLES, (labels, predictions), strict=True))
