@@ -6,6 +6,10 @@ for the quick model of the labelling page and for the default, which gives the p
 How to run (GRAPHUQ_DATA names the folder of the data sets):
 
     OMP_NUM_THREADS=1 python benchmarks/bench_errors_left.py [--draws 1] [--sets iris digits]
+    OMP_NUM_THREADS=1 python benchmarks/bench_errors_left.py --ordered [--sets diabetes]
+
+With ``--ordered`` the classes are grades: the sets of bench_ordered.py and the two rolls of
+bench_regression.py, cut at fifths and, with "unequal", at the shares .08, .22, .45, .19 and .06.
 
 Each draw takes up to 600 rows. The first labels are random: two a class, at least 10, and one of
 each class. Their number grows four times by the same factor, to 16 times as many, but at most half
@@ -17,7 +21,8 @@ Prints: for each model and choice of labels, and each stage, the share of fits w
 the number, and the ratio of all expected errors to all errors. "page" is the average with the wider
 ends of the labelling page.
 
-Results go to ``benchmarks/results/errors_left.json``, which bench_stopping.py reads.
+Results go to ``benchmarks/results/errors_left.json``, which bench_stopping.py reads; those of
+grades to ``errors_left_ordered.json``.
 """
 
 import argparse
@@ -25,9 +30,13 @@ import json
 import warnings
 
 import numpy as np
+from sklearn.base import clone
 
 import graphuq as gq
+from bench_ordered import FIFTHS, NUMBERS, UNEQUAL, interviews
+from bench_regression import swiss_roll, tight_roll
 from corpus import load
+from graphuq.labelling.features import default_classifier
 from graphuq.labelling.forecast import widened
 from graphuq.results.errors_left import ErrorCount
 from peers import RESULTS
@@ -39,7 +48,12 @@ SETS = [
     "gaussians, close", "gaussians, five", "gaussians, 70:20:10", "moons, noisy", "blocks, four",
     "digits, unequal",
 ]  # fmt: skip
-MODELS = {"quick": {"model": "largest-evidence"}, "average": {}}
+ROLLS = {"swiss roll": swiss_roll, "tight roll": tight_roll}
+CUT = {f"{name}{end}": (numbers, cuts) for name, numbers in {**NUMBERS, **ROLLS}.items()
+       for end, cuts in (("", FIFTHS), (", unequal", UNEQUAL))}  # fmt: skip
+GRADES = [*CUT, "interviews"]
+MODELS = {"quick": default_classifier(), "average": gq.GraphClassifier()}
+ORDERED = {"quick": default_classifier(ordered=True), "average": gq.GraphClassifier(ordered=True)}
 DESIGNS = ("random", "page")
 MAX_ROWS, N_STAGES, GROWTH = 600, 5, 16
 BATCH = 10
@@ -47,7 +61,7 @@ BATCH = 10
 
 def problem(name, draw):
     """Return features or a graph, classes from 0, and the metric of a set."""
-    features, classes = load(name, draw)
+    features, classes = graded(name, draw) if name in GRADES else load(name, draw)
     metric = "cosine" if name == "newsgroups" else None
     if isinstance(features, gq.graphs.Graph):
         return features, classes, metric
@@ -55,15 +69,24 @@ def problem(name, draw):
     return features[rows], np.unique(classes[rows], return_inverse=True)[1], metric
 
 
-def fit(options, features, y, metric):
-    """Return a classifier fitted by expectation propagation."""
+def graded(name, draw):
+    """Return features and grades from 0."""
+    if name == "interviews":
+        return interviews(draw)
+    numbers_of, cuts = CUT[name]
+    features, numbers = numbers_of(draw)
+    return features, np.searchsorted(np.quantile(numbers, cuts), numbers)
+
+
+def fit(settings, features, y, metric):
+    """Return a classifier with some settings, fitted by expectation propagation."""
     is_graph = isinstance(features, gq.graphs.Graph)
     where = {"graph": features} if is_graph else {"metric": metric}
-    classifier = gq.GraphClassifier(inference="expectation-propagation", **where, **options)
+    classifier = clone(settings).set_params(inference="expectation-propagation", **where)
     return classifier.fit(None if is_graph else features, y)
 
 
-def stages(design, features, truth, metric, rng):
+def stages(models, design, features, truth, metric, rng):
     """Yield the errors that each model expects and those that are there, from stage to stage."""
     n_classes, y = truth.max() + 1, np.full(len(truth), -1)
     order, first = rng.permutation(len(truth)), max(10, 2 * n_classes)
@@ -79,8 +102,8 @@ def stages(design, features, truth, metric, rng):
         if design == "random" or stage == 0:
             rows = np.union1d(each, order[:n])
             y[rows] = truth[rows]
-        for model, options in MODELS.items():
-            fitted = fit(options, features, y, metric)
+        for model, settings in models.items():
+            fitted = fit(settings, features, y, metric)
             quick = fitted if model == "quick" else quick
             wrong = int((fitted.transduction_ != truth)[y < 0].sum())
             count = gq.expected_errors(fitted.result_)._asdict()
@@ -106,19 +129,22 @@ def show(name, found):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--draws", type=int, default=1)
-    parser.add_argument("--sets", nargs="+", default=SETS)
+    parser.add_argument("--ordered", action="store_true", help="classes are grades")
+    parser.add_argument("--sets", nargs="+", help="by default all")
     options = parser.parse_args()
     warnings.simplefilter("ignore")
     found = []
+    models, sets = (ORDERED, GRADES) if options.ordered else (MODELS, SETS)
+    path = RESULTS / f"errors_left{'_ordered' if options.ordered else ''}.json"
     RESULTS.mkdir(exist_ok=True)
     for draw in range(options.draws):
-        for name in options.sets:
+        for name in options.sets or sets:
             for design in DESIGNS:
                 rng = np.random.default_rng([draw, len(name)])
-                runs = stages(design, *problem(name, draw), rng)
+                runs = stages(models, design, *problem(name, draw), rng)
                 found += [{"set": name, **run} for run in runs]
             print(name, flush=True)
-            (RESULTS / "errors_left.json").write_text(json.dumps(found, indent=1))
+            path.write_text(json.dumps(found, indent=1))
     found += [as_on_the_page(run) for run in found if run["model"] == "average"]
     for model in (*MODELS, "page"):
         for design in DESIGNS:

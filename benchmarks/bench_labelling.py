@@ -66,7 +66,7 @@ def accuracies(session, features, truth, metric):
     y = np.full(len(truth), -1)
     y[list(snapshot.labels)] = truth[list(snapshot.labels)]
     free = y < 0
-    average = fit({}, features, y, metric).transduction_
+    average = fit(gq.GraphClassifier(), features, y, metric).transduction_
     quick = np.array(snapshot.classes).astype(int)[snapshot.probabilities.argmax(axis=1)]
     return (average == truth)[free].mean(), (quick == truth)[free].mean()
 
