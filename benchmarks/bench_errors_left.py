@@ -120,7 +120,7 @@ def as_on_the_page(run):
 def show(name, found):
     """Print the shares of intervals that hold the truth, and the ratio of expected to true."""
     holds = np.mean([run["lower"] <= run["wrong"] <= run["upper"] for run in found])
-    ratio = sum(run["expected"] for run in found) / sum(run["wrong"] for run in found)
+    ratio = sum(run["expected"] for run in found) / max(1, sum(run["wrong"] for run in found))
     width = np.mean([(run["upper"] - run["lower"]) / run["n_left"] for run in found])
     print(f"{name:24} {len(found):4} fits, {holds:.2f} hold, expected / true {ratio:.2f}, "
           f"width {width:.3f} of the rows")  # fmt: skip
