@@ -226,7 +226,8 @@ def test_signs_of_edges(tmp_path, capsys):
     edges.to_csv(tmp_path / "ties.csv", index=False)
     edges.assign(weight=2).to_csv(tmp_path / "both.csv", index=False)
     people = pd.DataFrame({"name": list(graph), "known": ""}).set_index("name")
-    people.loc[["p0", "p33"], "known"] = TRUTH[["p0", "p33"]]
+    some = ["p0", "p1", "p2", "p31", "p32", "p33"]
+    people.loc[some, "known"] = TRUTH[some]
     people.assign(x=np.arange(34) % 5).reset_index().to_csv(tmp_path / "people.csv", index=False)
     table = [str(tmp_path / "people.csv"), "--id-column", "name", "--label-column", "known"]
     known = people[people["known"] != ""].rename_axis("id").reset_index()

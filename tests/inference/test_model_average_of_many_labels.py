@@ -370,7 +370,10 @@ def test_an_answer_after_added_labels_is_that_of_a_new_fit(monkeypatch):
     """Also where a label is withdrawn and another one corrected."""
     classes = MOONS.classes + (MOONS.features[:, 0] > 1)
     y = np.where(np.arange(200) % 3 < 2, classes, -1)
-    classifier = gq.GraphClassifier().fit(MOONS.features, y)
+    graph = gq.graphs.from_adjacency(gq.graphs.knn_graph(MOONS.features).weights)
+    classifier = gq.GraphClassifier("precomputed").fit(
+        graph, y
+    )  # without features: the same components
     changed, rows = y.copy(), np.array([2, 5, 8, 0, 1])
     changed[rows] = classes[rows]
     changed[0], changed[1] = -1, (classes[1] + 1) % 3
@@ -378,7 +381,7 @@ def test_an_answer_after_added_labels_is_that_of_a_new_fit(monkeypatch):
     monkeypatch.setattr(likely, "_again", lambda *given: calls.append(1) or again(*given))
     found = classifier.add_labels(rows, changed[rows]).label_distributions_
     assert calls
-    new = gq.GraphClassifier().fit(MOONS.features, changed).label_distributions_
+    new = gq.GraphClassifier("precomputed").fit(graph, changed).label_distributions_
     apart = np.abs(found - new).max(axis=1)  # 30 strata stand for the components
     assert apart.mean() < 5e-3
     assert apart.max() < 0.02

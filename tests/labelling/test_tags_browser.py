@@ -54,7 +54,7 @@ def test_films_are_tagged_by_keys(page, tab, width, scheme):
     tab.emulate_media(color_scheme=scheme)
     start(tab, page)
     assert keys(tab) == dict(zip(OFFERED, "1234", strict=True))
-    tab.wait_for_selector("#classes .bar b")
+    tab.wait_for_selector("#classes .bar b", timeout=90_000)  # the first posterior
     assert chosen(tab) == shown_tags(page, int(name(tab)))
     given = {}
     for tags in (set(TAGS[:2]), set(), None):

@@ -309,7 +309,7 @@ def test_columns_that_tear_the_graph_have_a_graph_without_them():
         share = np.exp(found.log_probabilities)
         own = {name: share[np.array(found.blocks) == name].sum() for name in found.blocks}
         assert own["joined graph"] == pytest.approx(own["whitened graph"])
-        assert set(own) == {"eigenpairs", "joined graph", *odds}
+        assert set(own) == {"eigenpairs", "joined graph", *odds} - {"steep"}
 
 
 @pytest.mark.filterwarnings("ignore::graphuq.errors.DisconnectedGraphWarning")

@@ -105,8 +105,8 @@ class Basis(SpectralBasis):
     >>> basis = gq.Basis.of(gq.graphs.knn_graph(moons.features), n_eigenpairs=20)
     >>> [block.name for block in basis.blocks]
     ['powers', 'whitened linear', 'exponential', 'whitened graph']
-    >>> basis.with_blocks(["powers"]).n_columns  # two directions, and the constant
-    23
+    >>> basis.with_blocks(["powers"]).n_columns  # the leading direction, and the constant
+    22
     """
 
     spectrum: Spectrum
