@@ -1,5 +1,8 @@
 """Items, a store of labels, and a browser for the tests of labelling."""
 
+import faulthandler
+import tempfile
+
 import pytest
 
 import graphuq as gq
@@ -7,6 +10,24 @@ from graphuq.labelling.items import TableItems, TextItems, items_of
 from graphuq.labelling.model import Model
 from graphuq.labelling.session import Session
 from graphuq.labelling.store import LabelStore
+
+
+@pytest.fixture(autouse=True)
+def stacks_of_a_stall(monkeypatch):
+    """Show what all threads do where a page is not ready in time, as happened on busy machines."""
+    wait = Session.wait_until_current
+
+    def waiting(self, *given, **named):
+        try:
+            return wait(self, *given, **named)
+        except gq.errors.InvalidInput as error:
+            with tempfile.TemporaryFile() as file:
+                faulthandler.dump_traceback(file)
+                file.seek(0)
+                error.add_note(file.read().decode())
+            raise
+
+    monkeypatch.setattr(Session, "wait_until_current", waiting)
 
 
 @pytest.fixture
