@@ -26,6 +26,7 @@ from sklearn.semi_supervised import LabelSpreading
 import corpus
 import graphuq as gq
 from corpus_scores import floored
+from graphuq.utils.concurrency import cached_property
 
 N_NEIGHBORS = 15
 SPREADING_ALPHA = 0.2  # the default of LabelSpreading
@@ -55,7 +56,7 @@ class Problem:
         """Whether each class keeps a label when one label is left out."""
         return np.bincount(self.given, minlength=self.n_classes).min() >= 2
 
-    @functools.cached_property
+    @cached_property
     def weights(self):
         return sparse.csr_matrix(self.graph.weights)
 

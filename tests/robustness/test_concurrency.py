@@ -5,6 +5,7 @@ import multiprocessing
 import pickle
 import subprocess
 import sys
+import threading
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from pathlib import Path
 
@@ -58,6 +59,35 @@ def test_no_label_of_any_thread_is_lost():
     alone = gq.GraphClassifier(**EP).fit(X, Y).add_labels(later.ravel(), CLASSES[later.ravel()])
     found = classifier.label_distributions_
     np.testing.assert_allclose(found, alone.label_distributions_, atol=2e-3)
+
+
+class Crossed:
+    """Two properties, each of which needs the other, of another object in another thread."""
+
+    def __init__(self, other, both_began):
+        self.other, self.both_began = other, both_began
+
+    @concurrency.cached_property
+    def first(self):
+        return 1 if self.other is None else self.began() + self.other.second
+
+    @concurrency.cached_property
+    def second(self):
+        return 2 if self.other is None else self.began() + self.other.first
+
+    def began(self):
+        self.both_began.wait(timeout=20)
+        return 10
+
+
+def test_properties_of_different_objects_do_not_wait_for_each_other():
+    both_began = threading.Barrier(2)
+    one, other = (Crossed(Crossed(None, None), both_began) for _ in range(2))
+    with ThreadPoolExecutor(2) as pool:
+        found = pool.map(getattr, [one, other], ["first", "second"], timeout=60)
+    assert list(found) == [12, 11]
+    one.other = None
+    assert one.first == 12  # computed once
 
 
 def test_fits_of_one_object_wait_for_each_other():

@@ -7,7 +7,6 @@ of which functions of the features are computed, and whose whitened rows are tho
 import dataclasses
 import warnings
 from collections.abc import Callable
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +30,7 @@ from graphuq.spectrum.whitened import (
     WHITENED_GRAPH,
     has_whitened_graph,
 )
+from graphuq.utils.concurrency import cached_property
 
 
 @dataclasses.dataclass(frozen=True)

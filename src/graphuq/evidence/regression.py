@@ -10,7 +10,7 @@ as many dimensions as there are columns. See docs/theory/labels.md, "Numbers as 
 
 import dataclasses
 from collections.abc import Sequence
-from functools import cached_property, partial
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -25,6 +25,7 @@ from graphuq.posterior.field.conditioning import FloorConditioning, condition_wi
 from graphuq.priors import Prior, SpectralStd
 from graphuq.spectrum import Spectrum
 from graphuq.utils.arrays import single_threaded_blas
+from graphuq.utils.concurrency import cached_property
 
 CONSTANT_STD = 10.0  # b, in standard deviations of the given numbers: nearly flat
 MAX_ITERATIONS = 60

@@ -1,7 +1,6 @@
 """Connection of new rows to the nodes of a graph."""
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -27,6 +26,7 @@ from graphuq.graphs.neighbors import (
 from graphuq.graphs.principal import Axes
 from graphuq.graphs.row_distances import all_distances
 from graphuq.graphs.weights import Unweighted, WeightFunction
+from graphuq.utils.concurrency import cached_property
 from graphuq.utils.extras import require_extra
 from graphuq.utils.serialization import from_json, to_json
 

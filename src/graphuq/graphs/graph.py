@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -15,6 +14,7 @@ from graphuq.graphs.feature_space import FeatureSpace
 from graphuq.graphs.inputs import Features
 from graphuq.graphs.signs import Weights, has_signs, sides_of
 from graphuq.utils.checks import refuse_zero_bytes
+from graphuq.utils.concurrency import cached_property
 from graphuq.utils.user_warnings import warn_user
 
 # Asymmetry is measured relative to the largest weight.

@@ -12,7 +12,6 @@ import contextlib
 import warnings
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -27,6 +26,7 @@ from graphuq.graphs.adjacency import from_adjacency
 from graphuq.graphs.graph import Graph
 from graphuq.graphs.knn import knn_graph
 from graphuq.graphs.node_graph import node_graph
+from graphuq.utils.concurrency import cached_property
 
 PLACES, SPECTRA = "places", "spectra"  # names of the graphs
 N_PLACES, N_SPECTRA = 8, 10  # neighbours of a pixel in place, and in spectra

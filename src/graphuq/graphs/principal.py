@@ -1,6 +1,5 @@
 """Principal components of features: the scores of all rows, and their variances."""
 
-from functools import cached_property
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -14,6 +13,7 @@ from graphuq.graphs.features import check_features, row_blocks
 from graphuq.graphs.inputs import Features, MatrixLike
 from graphuq.graphs.weights import WeightFunction, feature_scales
 from graphuq.utils.checks import require_integer
+from graphuq.utils.concurrency import cached_property
 
 MAX_COMPONENTS = 100  # components that are kept
 EXACT_WIDTH = 1_000  # features up to which components are those of the covariance, to rounding

@@ -23,6 +23,7 @@ from graphuq.labelling.similarity import Similarity
 from graphuq.results.label_checks import suspect_labels
 from graphuq.results.result import Result
 from graphuq.results.uncertainty import rank_by_uncertainty
+from graphuq.utils.concurrency import cached_property
 from graphuq.utils.extras import has_extra
 from graphuq.utils.progress import Progress
 
@@ -93,7 +94,7 @@ class Snapshot:
         assert self.probabilities is not None
         return np.asarray(self.probabilities.argmax(axis=1) == self.classes.index(name))
 
-    @functools.cached_property
+    @cached_property
     def _by_certainty(self) -> list[int]:
         assert self.probabilities is not None
         return list(map(int, rank_by_uncertainty(self.probabilities)))

@@ -1,7 +1,6 @@
 """Posterior of tags that people change: one of two answers for each tag, on one graph."""
 
 import dataclasses
-import functools
 from collections.abc import Callable, Collection, Mapping
 from typing import Any, NamedTuple
 
@@ -20,6 +19,7 @@ from graphuq.labelling.model import QUEUE, SUSPECTS, Model, Snapshot, intervals_
 from graphuq.labelling.tag_text import text_of
 from graphuq.labelling.tags import PageTags, codes_of
 from graphuq.results.result import Result
+from graphuq.utils.concurrency import cached_property
 from graphuq.utils.lazy_imports import paused_collection
 
 Codes = Int[np.ndarray, "N T"]
@@ -67,7 +67,7 @@ class TagSnapshot(Snapshot):
         names = [name for name, own in zip(self.classes, has, strict=True) if own]
         return text_of(names), float(self.certainty[row])
 
-    @functools.cached_property
+    @cached_property
     def certainty(self) -> Float[np.ndarray, " N"] | None:
         """Chance that all tags of an item are predicted right, if they are independent."""
         p = self.probabilities
@@ -78,7 +78,7 @@ class TagSnapshot(Snapshot):
         assert self.probabilities is not None
         return np.asarray(self.probabilities[:, self.classes.index(name)] > 0.5)
 
-    @functools.cached_property
+    @cached_property
     def _by_certainty(self) -> list[int]:
         """Rows by the expected number of wrong tags, the largest first."""
         assert self.probabilities is not None

@@ -2,7 +2,6 @@
 
 import dataclasses
 from collections.abc import Mapping
-from functools import cached_property
 from typing import Any, cast
 
 import numpy as np
@@ -39,6 +38,7 @@ from graphuq.posterior.target import Target
 from graphuq.priors import Prior, SpectralStd
 from graphuq.spectrum import CovarianceColumns, Laplacian, SpectralBasis
 from graphuq.spectrum.basis import NodeBasis
+from graphuq.utils.concurrency import cached_property
 
 
 @dataclasses.dataclass(frozen=True, eq=False)

@@ -2,7 +2,7 @@
 
 import dataclasses
 from collections.abc import Callable
-from functools import cached_property, partial, singledispatch
+from functools import partial, singledispatch
 from typing import Any, ClassVar
 
 import numpy as np
@@ -20,6 +20,7 @@ from graphuq.results.approximation_error import (
 )
 from graphuq.results.convergence import convergence_of
 from graphuq.results.summaries import Rows, conditional_moments
+from graphuq.utils.concurrency import cached_property
 from graphuq.utils.user_warnings import warn_user
 
 RHAT_BOUND = 1.01  # Vehtari, Gelman, Simpson, Carpenter & Bürkner 2021

@@ -2,7 +2,6 @@
 
 import dataclasses
 from collections.abc import Mapping, Sequence
-from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +20,7 @@ from graphuq.results.table import columns_of, frame_of
 from graphuq.results.trust.base import Trust
 from graphuq.results.trust.verdict import verdict_on
 from graphuq.results.uncertainty import with_unseen
+from graphuq.utils.concurrency import cached_property
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -5,7 +5,6 @@ suitable sampler on 90 posteriors; docs/archive/samplers.md has its table.
 """
 
 from collections.abc import Callable
-from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -27,6 +26,7 @@ from graphuq.inference.near_classes import are_many
 from graphuq.posterior.posterior import Posterior
 from graphuq.posterior.target import can_be_referred, log_likelihoods
 from graphuq.results.approximation_error import acceptance_of_gaussian
+from graphuq.utils.concurrency import cached_property
 from graphuq.utils.extras import has_extra
 
 MAX_NOISY_LABELS = 1_000  # labels of a probit up to which exact Hamiltonian trajectories pay

@@ -9,7 +9,6 @@ nodes.
 import dataclasses
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
@@ -34,6 +33,7 @@ from graphuq.spectrum.whitened import (
     functions_of,
     has_whitened_graph,
 )
+from graphuq.utils.concurrency import cached_property
 from graphuq.utils.progress import Progress
 
 if TYPE_CHECKING:

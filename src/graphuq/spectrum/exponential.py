@@ -8,7 +8,6 @@ approximation of Nyström from 100 nodes (Williams & Seeger 2001).
 """
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -19,6 +18,7 @@ from scipy.spatial.distance import cdist
 
 from graphuq.graphs.inputs import MatrixLike
 from graphuq.spectrum.feature_block import FeatureBlock
+from graphuq.utils.concurrency import cached_property
 
 EXPONENTIAL = "exponential"
 RATE = 0.5  # of the decay per mean distance; docs/archive/blocks.md has others

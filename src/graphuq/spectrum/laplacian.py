@@ -1,7 +1,6 @@
 """Laplacian as an operator, and its null space in closed form."""
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import ClassVar, Literal
 
 import numpy as np
@@ -13,6 +12,7 @@ from graphuq.graphs import Graph
 from graphuq.spectrum.basis import N_NULL
 from graphuq.spectrum.checks import check_graph
 from graphuq.utils.checks import describe
+from graphuq.utils.concurrency import cached_property
 
 LAPLACIANS = ("symmetric", "unnormalized", "random-walk")
 

@@ -3,7 +3,6 @@
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -18,6 +17,7 @@ from graphuq.spectrum.smoothed import SmoothedFeatures, columns_of
 from graphuq.spectrum.solve import laplacian_spectrum
 from graphuq.spectrum.spectrum import Spectrum
 from graphuq.spectrum.whitened import MAX_ROWS, N_NEIGHBORS, SHARPNESS, functions_of
+from graphuq.utils.concurrency import cached_property
 
 FEATURE_GRAPH = "feature graph"
 NODE_BLOCKS = "node_blocks"  # among the settings of a spectrum: names of these blocks

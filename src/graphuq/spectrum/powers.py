@@ -8,12 +8,12 @@ kernels (Chapelle, Weston & Schölkopf 2002).
 """
 
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 from jaxtyping import Float
 
 from graphuq.spectrum.feature_block import FeatureBlock, with_constant
+from graphuq.utils.concurrency import cached_property
 
 POWERS = "powers"
 POWER = 17  # of the covariance; see docs/archive/blocks.md for others

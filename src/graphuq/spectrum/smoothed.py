@@ -11,7 +11,6 @@ that the same systems are solved as for a regularised Laplacian.
 """
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -26,6 +25,7 @@ from graphuq.graphs.principal import PrincipalComponents
 from graphuq.spectrum.feature_block import FeatureBlock, with_constant
 from graphuq.spectrum.laplacian import Laplacian
 from graphuq.spectrum.precision import Precision
+from graphuq.utils.concurrency import cached_property
 
 POWER = 2  # of the covariance H Hᵀ; docs/archive/choices.md
 MAX_NUMBERS, N_DIRECTIONS = 1_000_000, 300  # of features; directions in place of larger ones

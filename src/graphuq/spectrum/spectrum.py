@@ -4,7 +4,6 @@ import dataclasses
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
@@ -15,6 +14,7 @@ from scipy import sparse
 from graphuq.errors import IncompatibleParts, StorageError
 from graphuq.spectrum.basis import SpectralBasis
 from graphuq.spectrum.closed_form import ProductBasis
+from graphuq.utils.concurrency import cached_property
 from graphuq.utils.extras import require_extra
 from graphuq.utils.files import atomic_write
 from graphuq.utils.gate import read_npz, reading

@@ -8,7 +8,6 @@ those of Mahalanobis (1936).
 
 import warnings
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 from jaxtyping import Float
@@ -21,6 +20,7 @@ from graphuq.graphs.principal import PrincipalComponents
 from graphuq.spectrum.feature_block import FeatureBlock, with_constant
 from graphuq.spectrum.solve import laplacian_spectrum
 from graphuq.spectrum.spectrum import Spectrum
+from graphuq.utils.concurrency import cached_property
 
 WHITENED_GRAPH, WHITENED_LINEAR = "whitened graph", "whitened linear"
 FLOOR = 0.01  # of the mean variance, which is added to each, so that noise is not blown up

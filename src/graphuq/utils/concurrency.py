@@ -1,11 +1,11 @@
-"""Threads and processes: changes of one object wait for each other, and JAX does not hang."""
+"""Threads and processes: changes of one object wait for each other, nothing else does."""
 
 import os
 import sys
 import threading
 from collections.abc import Callable
 from functools import wraps
-from typing import Any, Concatenate, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 from weakref import WeakKeyDictionary
 
 from graphuq.errors import GraphuqError
@@ -17,6 +17,31 @@ Arguments = ParamSpec("Arguments")
 _locks: "WeakKeyDictionary[Any, threading.RLock]" = WeakKeyDictionary()
 _of_locks = threading.Lock()
 _jax_ran_before_fork = False
+
+
+if TYPE_CHECKING or sys.version_info >= (3, 12):
+    from functools import cached_property as cached_property  # noqa: TID251
+else:
+
+    class cached_property:
+        """Property that is computed once an object, by threads that never wait for each other.
+
+        The one of Python 3.11 has one lock for all objects of a class. Two threads that compute
+        two properties of different objects, each of which needs the other one, would wait for
+        ever, and all others would wait for each other for nothing. From Python 3.12 on it is as
+        here: two threads may compute the same value twice.
+        """
+
+        def __init__(self, compute: Callable[[Any], Any]):
+            self.compute, self.__doc__ = compute, compute.__doc__
+
+        def __set_name__(self, owner: type, name: str) -> None:
+            self.name = name
+
+        def __get__(self, instance: Any, owner: type | None = None) -> Any:
+            if instance is None:
+                return self
+            return instance.__dict__.setdefault(self.name, self.compute(instance))
 
 
 def one_at_a_time(

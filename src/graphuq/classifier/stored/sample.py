@@ -1,7 +1,7 @@
 """The basis at a sample of the rows of a store, of which a posterior is made."""
 
 import dataclasses
-from functools import cached_property, partial
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -11,6 +11,7 @@ from graphuq.engine.stages import Stages
 from graphuq.engine.tasks import Tasks
 from graphuq.spectrum import Basis
 from graphuq.spectrum.whitened import MAX_ROWS
+from graphuq.utils.concurrency import cached_property
 
 WHOLE_UP_TO = MAX_ROWS  # rows up to which `result_` has all, as there may be a second graph
 SAMPLED = 10_000  # rows of a longer table that it has, besides the labelled ones

@@ -2,7 +2,6 @@
 
 import dataclasses
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,6 +16,7 @@ from graphuq.external.raster.scene import Scene, Tile
 from graphuq.graphs.pixels import PixelGraph, Pixels
 from graphuq.results.trust.base import Trust, not_computed
 from graphuq.utils.checks import require_integer
+from graphuq.utils.concurrency import cached_property
 from graphuq.utils.progress import Progress
 from graphuq.utils.user_warnings import warn_user
 

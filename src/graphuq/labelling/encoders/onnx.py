@@ -3,7 +3,6 @@
 import hashlib
 import importlib
 from collections.abc import Mapping, Sequence
-from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -13,6 +12,7 @@ from jaxtyping import Float
 from graphuq.errors import InvalidInput, StorageError, require
 from graphuq.labelling.encoders.base import Encoder
 from graphuq.labelling.items import Items, TextItems
+from graphuq.utils.concurrency import cached_property
 from graphuq.utils.gate import require_file
 
 SIDE = 224  # pixels, if the model takes pictures of any size

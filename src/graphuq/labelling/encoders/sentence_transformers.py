@@ -1,13 +1,13 @@
 """Models of the package sentence-transformers, by their names."""
 
 from collections.abc import Sequence
-from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
 from jaxtyping import Float
 
 from graphuq.labelling.encoders.base import Encoder
+from graphuq.utils.concurrency import cached_property
 
 
 class SentenceTransformers(Encoder):

@@ -2,7 +2,6 @@
 
 import importlib
 from collections.abc import Sequence
-from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
@@ -11,6 +10,7 @@ from jaxtyping import Float
 from graphuq.errors import InvalidInput
 from graphuq.labelling.encoders.base import Encoder
 from graphuq.labelling.items import Items
+from graphuq.utils.concurrency import cached_property
 
 
 class Timm(Encoder):

@@ -4,7 +4,6 @@ Nothing of them is sampled: they have no white coordinates.
 """
 
 import dataclasses
-from functools import cached_property
 
 import numpy as np
 from jaxtyping import Float
@@ -16,6 +15,7 @@ from graphuq.posterior.field.conditioning import (
     moments_with_floor,
     without_coordinates,
 )
+from graphuq.utils.concurrency import cached_property
 
 
 @dataclasses.dataclass(frozen=True)

@@ -6,7 +6,7 @@ If a draw does not determine u, noise of the conditional distribution is added, 
 number per draw and class for all nodes.
 """
 
-from functools import cached_property, singledispatch
+from functools import singledispatch
 from typing import Any
 
 import numpy as np
@@ -29,6 +29,7 @@ from graphuq.results.summaries.base import (
 from graphuq.results.summaries.mixtures import mixture_summaries
 from graphuq.results.summaries.random_label import random_label_shares
 from graphuq.utils.arrays import mapped, parallel_map
+from graphuq.utils.concurrency import cached_property
 
 MANY_NUMBERS = 1_000_000_000  # nodes × draws × classes above which draws are thinned
 ROWS_IN_CACHE = 16  # rows whose fields in all draws fit the CPU cache
