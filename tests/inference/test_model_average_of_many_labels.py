@@ -15,6 +15,7 @@ from graphuq.inference import (
     ExpectationPropagation,
     GaussianMixture,
     ModelAverage,
+    nested_answer,
     nested_low_rank,
     nested_sites,
 )
@@ -35,7 +36,7 @@ from graphuq.inference.model_average.likely_components import (
     likely_places,
     stratified,
 )
-from graphuq.inference.nested_answer import fit_by_size
+from graphuq.inference.nested_answer import fit_quickest
 from graphuq.models import Average, Labels, Likeliest, Mixture, Term, auto
 from graphuq.results import approximation_error
 from graphuq.results.approximation_error import error_by_draws
@@ -89,7 +90,7 @@ def test_weights_are_those_of_all_components_fitted_to_all_labels(n_classes):
 @pytest.mark.parametrize("failing", range(4))
 def test_a_component_that_cannot_be_fitted_has_no_weight(failing, monkeypatch):
     """It does not get the sites from which its sweeps started, which are another component's."""
-    target, fit = posterior(3), nested_low_rank.fit_low_rank_sites
+    target, fit = posterior(3), nested_answer.fit_quickest
     factor = Components.of(target).factor(failing)
 
     def fails_for_one(own, *settings):
@@ -97,7 +98,7 @@ def test_a_component_that_cannot_be_fitted_has_no_weight(failing, monkeypatch):
             raise np.linalg.LinAlgError
         return fit(own, *settings)
 
-    monkeypatch.setattr(nested_low_rank, "fit_low_rank_sites", fails_for_one)
+    monkeypatch.setattr(nested_answer, "fit_quickest", fails_for_one)
     found = likely_components(target)
     assert failing not in found.given.numbers
     assert len(found.given.numbers) >= 1
@@ -308,9 +309,9 @@ def test_a_component_is_not_left_out_because_its_first_sweeps_start_far_away():
     )
     given = Components.of(target)
     settings = given.codes, n_classes, given.noise_std
-    expected = [fit_by_size(given.factor(m), *settings, 100, 1e-3).log_evidence for m in (0, 1)]
-    first = fit_by_size(given.factor(0), *settings, 100, 1e-3)
-    early = fit_by_size(given.factor(1), *settings, 3, 1e-3, first)
+    expected = [fit_quickest(given.factor(m), *settings, 100, 1e-3).log_evidence for m in (0, 1)]
+    first = fit_quickest(given.factor(0), *settings, 100, 1e-3)
+    early = fit_quickest(given.factor(1), *settings, 3, 1e-3, first)
     assert early.log_evidence < expected[0] - 50 < expected[1] - 200  # as far as it may mislead
     given = given._replace(blocks=np.array(["graph", "graph"]))
     _, logs = _fitted(given, [None, None], np.array([0, 1]), 1e-3, 0.0)
@@ -434,7 +435,7 @@ def test_sweeps_end_where_the_evidence_is_out_of_reach():
         seen.append(log_evidence)
         return len(seen) < 4
 
-    found = fit_by_size(given.factor(3), *settings, 100, 1e-9, None, None, goes_on)
+    found = fit_quickest(given.factor(3), *settings, 100, 1e-9, None, None, goes_on)
     assert found.n_sweeps == 4
     assert not found.converged
     assert found.log_evidence == seen[-1]

@@ -10,6 +10,7 @@ from graphuq.inference.class_covariance import ClassCovariance
 from graphuq.inference.dense_covariance import DenseCovariance
 from graphuq.inference.label_leads import Leads
 from graphuq.inference.near_classes import far_classes, groups_of
+from graphuq.inference.nested_answer import fit_quickest
 from graphuq.inference.nested_low_rank import fit_low_rank_sites
 from graphuq.inference.nested_shared import MAX_BYTES, fit_shared_sites, shares_sites
 from graphuq.inference.settings import check_memory
@@ -221,3 +222,31 @@ def test_sweeps_in_coordinates_have_the_fixed_point_of_sweeps_at_the_labels(n_la
         assert found.log_evidence == pytest.approx(own.log_evidence, abs=1e-8)
         np.testing.assert_allclose(found.white_mean, own.white_mean, atol=1e-6)
         np.testing.assert_allclose(found.covariance, own.covariance, atol=1e-7)
+
+
+def test_draws_of_sites_in_coordinates_have_their_mean_and_covariance():
+    rng, n = np.random.default_rng(5), 20_000
+    factor = rng.normal(size=(60, 4))
+    labels = (factor @ rng.normal(size=(4, 3))).argmax(axis=1)
+    found = nested_coordinates.fit_coordinate_sites(factor, labels, 3, NOISE, 200, 1e-6)
+    draws = found.white_draws(rng, n)
+    assert draws.shape == (3, n, 4)
+    flat = draws.transpose(1, 0, 2).reshape(n, 12)
+    std = np.sqrt(np.diag(found.covariance))
+    off = (flat.mean(axis=0) - found.white_mean.ravel()) / std
+    assert np.abs(off).max() < 5 / np.sqrt(n)
+    off = (np.cov(flat.T) - found.covariance) / np.outer(std, std)
+    assert np.abs(off).max() < 5 * np.sqrt(2 / n)
+
+
+@pytest.mark.parametrize(
+    ("n_labels", "n_classes", "kind"),
+    [(60, 3, "LowRank"), (400, 10, "LowRank"), (400, 2, "Coordinate"), (2_000, 10, "Coordinate")],
+)
+def test_sweeps_are_those_with_fewer_operations(n_labels, n_classes, kind):
+    """Of more labels than coordinates they are in coordinates, the sooner the fewer the classes."""
+    rng = np.random.default_rng(6)
+    factor = 0.1 * rng.normal(size=(n_labels, 80))
+    labels = rng.integers(n_classes, size=n_labels)
+    found = fit_quickest(factor, labels, n_classes, NOISE, 1, 1.0)
+    assert type(found).__name__ == f"{kind}Sites"

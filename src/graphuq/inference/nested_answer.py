@@ -85,7 +85,8 @@ def fit_quickest(
 ) -> "LowRankSites | SharedSites | CoordinateSites":
     """Return the sites of all labels, at the labels or in coordinates: where sweeps are shorter.
 
-    Settings are those of `nested_coordinates.fit_coordinate_sites`.
+    Of many classes, far ones share theirs. Settings are those of
+    `nested_low_rank.fit_low_rank_sites`.
 
     Raises
     ------
@@ -95,33 +96,26 @@ def fit_quickest(
         If rounding errors make a matrix indefinite.
     """
     from graphuq.inference.nested_coordinates import fit_coordinate_sites  # imports Numba
-    from graphuq.inference.nested_shared import shares_sites
+    from graphuq.inference.nested_low_rank import fit_low_rank_sites
+    from graphuq.inference.nested_shared import fit_shared_sites, shares_sites
 
-    n_labels, r = factor.shape
-    # A sweep takes K r J (2 r + 4 J) operations at the labels, 3 J (K − 1) (K r)² in coordinates.
-    is_long = n_labels > MANY_LABELS or 2 * r + 4 * n_labels > 3 * n_classes * (n_classes - 1) * r
-    in_coordinates = is_long and not shares_sites(n_labels, r, n_classes)
-    fit: Any = fit_coordinate_sites if in_coordinates else fit_by_size
+    size = *factor.shape, n_classes
+    fit: Any = fit_coordinate_sites if _is_shorter_in_coordinates(*size) else fit_low_rank_sites
+    if shares_sites(*size):
+        fit = fit_shared_sites
     found: LowRankSites | SharedSites | CoordinateSites = fit(factor, labels, n_classes, *settings)
     return found
 
 
-def fit_by_size(factor: Float[np.ndarray, "J r"], *settings: Any) -> "LowRankSites | SharedSites":
-    """Return the sites of all labels; of many classes, far ones share theirs.
-
-    Settings are those of `nested_low_rank.fit_low_rank_sites`.
-
-    Raises
-    ------
-    numpy.linalg.LinAlgError
-        If rounding errors make a matrix indefinite.
-    """
-    from graphuq.inference.nested_low_rank import fit_low_rank_sites  # imports Numba
-    from graphuq.inference.nested_shared import fit_shared_sites, shares_sites
-
-    is_shared = shares_sites(factor.shape[0], factor.shape[1], settings[1])
-    fit: Any = fit_shared_sites if is_shared else fit_low_rank_sites
-    return fit(factor, *settings)
+def _is_shorter_in_coordinates(n_labels: int, n_coordinates: int, n_classes: int) -> bool:
+    """Return whether a sweep takes fewer operations in coordinates, or the labels are too many."""
+    if n_labels > MANY_LABELS:
+        return True
+    r = min(n_labels, n_coordinates)  # the labels see so many directions
+    at_labels = n_classes * r * n_labels * (2 * r + 4 * n_labels) + n_labels**3
+    pairs = n_classes * (n_classes + 1)
+    in_coordinates = 2 * n_labels * n_coordinates**2 * pairs + (n_classes * n_coordinates) ** 3
+    return in_coordinates < at_labels
 
 
 def starting_sites(

@@ -1,10 +1,11 @@
-"""Nested expectation propagation of many labels of few classes, in white coordinates.
+"""Nested expectation propagation of more labels than coordinates, in white coordinates.
 
 With ``W_j = diag(w) − w wᵀ / Σ w`` of `nested_sites`, the coordinates of all classes have the
-posterior precision ``I + Σ_j W_j ⊗ F_j F_jᵀ`` of order K r. For J labels a sweep takes
-``2 J r² K (K + 1)`` operations, all of them in products of matrices.
+posterior precision ``I + Σ_j W_j ⊗ F_j F_jᵀ`` of order K r. For J labels a sweep takes about
+``2 J r² K (K + 1) + (K r)³`` operations, all of them in products and inverses of matrices.
 """
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -50,6 +51,12 @@ class CoordinateSites(NamedTuple):
         """Return the covariance of the K fields at nodes, given their rows of F."""
         return np.asarray(covariances_at(rows, self.covariance))
 
+    def white_draws(self, rng: np.random.Generator, n: int) -> Float[np.ndarray, "K S r"]:
+        """Return draws of the white coordinates of each class."""
+        noise = rng.normal(size=(n, len(self.covariance)))
+        found = noise @ np.linalg.cholesky(self.covariance).T
+        return np.swapaxes(self.white_mean + found.reshape(n, *self.white_mean.shape), 0, 1)
+
 
 def fit_coordinate_sites(
     factor: Float[np.ndarray, "J r"],
@@ -60,6 +67,7 @@ def fit_coordinate_sites(
     tolerance: float,
     start: StartingSites | None = None,
     progress: Progress | None = None,
+    goes_on: Callable[[float], bool] | None = None,
 ) -> CoordinateSites:
     """Iterate the sites of all labels to their fixed point.
 
@@ -73,6 +81,8 @@ def fit_coordinate_sites(
         See `nested_sites.fit_sites`.
     progress : callable, optional
         Called after each sweep.
+    goes_on : callable, optional
+        Called with the log evidence after each sweep; sweeps end where it returns False.
 
     Raises
     ------
@@ -98,7 +108,7 @@ def fit_coordinate_sites(
         new, *totals = propose(labels, sites, given.mean, given.variances)
         return Sweep(given, new, *map(float, totals))
 
-    found = swept(sites, sweep, labels, max_sweeps, tolerance, progress)
+    found = swept(sites, sweep, labels, max_sweeps, tolerance, progress, goes_on)
     given = found.last.given
     return CoordinateSites(
         **found.described(labels, tolerance),

@@ -68,7 +68,7 @@ class LikelyComponents(NamedTuple):
     ----------
     given : Components
         Those that are left, and all labels, in a random order.
-    sites : list of LowRankSites, SharedSites or None
+    sites : list of LowRankSites, SharedSites, CoordinateSites or None
         Of each component, at all labels.
     log_weights : numpy.ndarray, shape (M,)
         Log of prior probability times evidence; −inf without a fixed point.
@@ -325,12 +325,12 @@ def _fitted(
 
 def _in_reach(some: Components, m: int, tolerance: float, start: Any, bar: float) -> Any:
     """Return the sites of a component, or None if its log weight is not expected to reach a bar."""
-    from graphuq.inference.nested_answer import fit_by_size
+    from graphuq.inference.nested_answer import fit_quickest
 
     model = some.codes, some.n_classes, some.noise_std
     reach = _Reach(bar - float(some.log_prior[m]))
     try:
-        found = fit_by_size(some.factor(m), *model, MAX_SWEEPS, tolerance, start, None, reach)
+        found = fit_quickest(some.factor(m), *model, MAX_SWEEPS, tolerance, start, None, reach)
     except np.linalg.LinAlgError:
         return None
     return found
