@@ -10,6 +10,8 @@ from scipy.stats import norm
 import graphuq as gq
 from conftest import random_adjacency
 from graphuq.inference import ModelAverage
+from graphuq.inference.model_average.evidence_correction import second_order
+from graphuq.inference.model_average.proposals import Proposals
 from graphuq.models import Mixture, Term
 
 FEW = random_adjacency(12, seed=3), np.array([0, 2, 5, 7, 9]), np.array([1.0, 1, -1, 1, 1])
@@ -82,7 +84,7 @@ def by_quadrature(problem, laplacian, case, weights=1.0, by_class=False):
     return np.sum(means, axis=0) / sum(parts), parts[1] / sum(parts)
 
 
-def sampled(problem, laplacian, case, fields="auto", n_samples=2500, **options):
+def posterior_of(problem, laplacian, case, **options):
     adjacency, labelled, labels = problem
     graph = gq.graphs.from_adjacency(adjacency)
     spectrum = gq.laplacian_spectrum(graph, laplacian, 2 if case.constant else 3)
@@ -93,7 +95,11 @@ def sampled(problem, laplacian, case, fields="auto", n_samples=2500, **options):
     ]
     prior = Mixture(terms, gq.Categorical(PROBABILITIES))
     likelihood = gq.likelihoods.Probit(1.0, random_labels=True)
-    posterior = gq.Posterior(spectrum, prior, likelihood, labelled, labels, **options)
+    return gq.Posterior(spectrum, prior, likelihood, labelled, labels, **options)
+
+
+def sampled(problem, laplacian, case, fields="auto", n_samples=2500, **options):
+    posterior = posterior_of(problem, laplacian, case, **options)
     return gq.infer(posterior, ModelAverage(fields=fields), n_samples=n_samples)
 
 
@@ -150,3 +156,31 @@ def test_many_labels_have_draws_that_are_nearly_exact(design):
     result = sampled(problem, "random-walk", MILD, n_samples=1000, label_design=design)
     assert result.diagnostics.is_approximate
     check(result, *expected)
+
+
+@pytest.mark.parametrize(
+    ("problem", "case"),
+    [(FEW, MILD), (FEW, MILDER), (WEDGE, SHARP._replace(scale=(5.0, 2.0))), (WEDGE, SHARP)],
+    ids=["few", "milder", "wedge", "sharp wedge"],
+)
+def test_the_second_order_of_the_evidence(problem, case):
+    """What it leaves out is about its square or less, which decides whether it is taken."""
+    adjacency, labelled, labels = problem
+    rows, stds = dense_series(adjacency, "symmetric", case)
+    axis = np.linspace(-6, 6, 241)
+    grid = np.array(list(itertools.product(axis, axis)))
+    at = norm.pdf(grid).prod(axis=1) * (axis[1] - axis[0]) ** 2
+    proposals = Proposals(posterior_of(problem, "symmetric", case))
+    lacking = []
+    for std, component in zip(stds, proposals.components, strict=True):
+        likelihood = np.exp(norm.logcdf(labels * (grid * std @ rows[labelled].T)).sum(axis=1))
+        lacking.append(np.log(at @ likelihood) - component.log_evidence)
+    found = [second_order(one.sites, proposals.codes, 1.0) for one in proposals.components]
+    assert max(np.abs(lacking)) > 1e-3  # expectation propagation is not exact
+    for one, expected in zip(found, lacking, strict=True):
+        assert abs(one - expected) < min(1.2 * one**2, abs(expected) / 2) + 5e-5
+    rng = np.random.default_rng(0)
+    corrected = [proposals.correction(rng, m, EVIDENCE_ERROR) for m in (0, 1)]
+    for (value, error), expected in zip(corrected, lacking, strict=True):
+        assert error < EVIDENCE_ERROR
+        assert abs(value - expected) < 3 * EVIDENCE_ERROR

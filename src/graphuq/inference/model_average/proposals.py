@@ -9,6 +9,7 @@ from scipy.special import log_ndtr, softmax
 from graphuq.inference.model_average.class_shares import ClassShares
 from graphuq.inference.model_average.component_chains import ComponentChains
 from graphuq.inference.model_average.components import require_any
+from graphuq.inference.model_average.evidence_correction import second_order
 from graphuq.inference.model_average.likely_components import fits_of
 from graphuq.inference.model_average.walk import Moves
 from graphuq.posterior.posterior import Posterior
@@ -63,14 +64,17 @@ class Proposals:
     def correction(
         self, rng: np.random.Generator, place: int, tolerance: float
     ) -> tuple[float, float]:
-        """Return an estimate of ``log(Z / Z_EP)`` of a component, and its standard error.
+        """Return an estimate of ``log(Z / Z_EP)`` of a component of two classes, and its error.
 
-        It is found by importance sampling of the fields at the labels, with as many draws as the
-        tolerance of the error needs.
+        Where the second order of an expansion is large, it is found by importance sampling of the
+        fields at the labels, with as many draws as the tolerance of the error needs.
         """
         from graphuq.inference.nested_sites import draw_shifts
 
         one = self.components[place]
+        second = second_order(one.sites, self.codes, self.noise_std)
+        if second**2 < tolerance:  # which the later orders are below
+            return second, second**2
         covariance = one.sites.covariance
         root, logs = np.linalg.cholesky(covariance), np.zeros(0)
         for _ in range(MAX_ROUNDS):
