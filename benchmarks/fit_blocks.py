@@ -2,6 +2,7 @@
 
     python benchmarks/fit_blocks.py collect    # half an hour: one file a data set; new blocks alone
     python benchmarks/fit_blocks.py fit        # leave-sets-out scores, and the table
+    python benchmarks/fit_blocks.py answer     # half an hour: the default's answers, no power
     python benchmarks/fit_blocks.py sharpen    # the power of the average's probabilities
 
 `collect` computes, for each set, number of labels a class and draw of labels, the evidence of each
@@ -9,14 +10,16 @@ block (a graph, functions of the features), averaged over its components, and th
 probabilities that these give to 150 other nodes, by expectation propagation. `fit` maximises the
 mean log probability of the true classes under the average over blocks, weighted by evidence times
 ``exp(a + b log(J/K) + c log K)``. It prints what each block is worth, always for sets that had no
-part in the fit, and the sets that move. `sharpen` fits one power of the
-probabilities of the average, and prints what it is worth, also for sets that had no part in the
-fit. Sets that are kept for judging have no part in it.
+part in the fit, and the sets that move. `answer` fits the default without a power, and `sharpen`
+the power of its probabilities as a function of the labels a class; it prints what that is worth,
+also for sets that had no part in the fit. Sets that are kept for judging have no part in it.
 """
 
 import argparse
+import itertools
 import json
 import pickle
+from unittest import mock
 
 import jax
 import jax.numpy as jnp
@@ -28,6 +31,7 @@ import corpus
 import graphuq as gq
 from corpus_peers import default_graph
 from graphuq.inference.model_average.components import Components
+from graphuq.models import average
 from graphuq.models.learnt_odds import ALIKE, STEEP, learnt_mixture, steep_terms
 from graphuq.spectrum.blocks import EIGENPAIRS
 from peers import RESULTS, ROOT
@@ -38,6 +42,7 @@ MAX_AVERAGED, BEHIND = 10, 5.0  # components of a block, and log weight behind t
 SMALLEST = 1e-5  # probabilities are at least this in the score
 PENALTY, FOLDS = 1e-3, 8
 FOLDER = RESULTS / "blocks"
+ANSWERS = RESULTS / "answers.pickle"
 TABLE = ROOT / "src" / "graphuq" / "models" / "block_odds.json"
 
 
@@ -203,51 +208,78 @@ def stored_runs():
     return runs
 
 
-def sharpened(run, power):
-    """Return log score, and accuracy minus the mean largest probability, of a power."""
-    p = np.maximum(run["average"], 1e-12) ** power
-    p /= p.sum(axis=1, keepdims=True)
-    own = np.maximum(p[np.arange(len(p)), run["classes"]], SMALLEST)
-    right = (p.argmax(axis=1) == run["classes"]).mean()
-    return np.array([-np.log(own).mean(), right - p.max(axis=1).mean()])
+def answer():
+    """Store the default's answers without a power, for each set, rate and draw of labels."""
+    found = []
+    with mock.patch.object(average, "SHARPNESS", 0.0):
+        for name in corpus.NAMES:
+            X, classes = corpus.load(name)
+            has_graph = isinstance(X, gq.graphs.Graph)
+            for rate, draw in itertools.product(RATES, range(N_DRAWS)):
+                labelled = corpus.draw_labels(classes, rate, draw)
+                y = np.full(len(classes), -1)
+                y[labelled] = classes[labelled]
+                model = gq.GraphClassifier(graph=X) if has_graph else gq.GraphClassifier()
+                p = model.fit(None if has_graph else X, y).label_distributions_
+                others = y < 0
+                power = model.result_.posterior.sharpness
+                assert power == 1.0
+                a_class = len(labelled) / (classes.max() + 1)
+                found.append((name, rate, a_class, p[others].astype(np.float32), classes[others]))
+            ANSWERS.write_bytes(pickle.dumps(found))
+            print(name, flush=True)
+
+
+def sharpened(p, classes, power):
+    """Return the log score, and probabilities to a power."""
+    logs = power * np.log(np.maximum(p, 1e-12))
+    p = softmax(logs, axis=1)
+    return -np.log(np.maximum(p[np.arange(len(p)), classes], SMALLEST)).mean(), p
+
+
+def calibration(answers):
+    """Return the calibration error of all sets together, each of the same weight."""
+    largest = np.concatenate([p.max(axis=1) for p, _ in answers])
+    right = np.concatenate([p.argmax(axis=1) == classes for p, classes in answers])
+    weight = np.concatenate([np.full(len(p), 1 / len(p)) for p, _ in answers])
+    bins = np.minimum((10 * largest).astype(int), 9)
+    return np.abs(np.bincount(bins, weight * (largest - right))).sum() / weight.sum()
 
 
 def sharpen():
-    odds = json.loads(TABLE.read_text(encoding="utf-8"))
-    runs = stored_runs()
-    for r in runs:
-        blocks = [b for b in r["blocks"] if b == EIGENPAIRS or b in odds]
-        logs = [r["blocks"][b][0] + np.dot(odds.get(b, [0, 0, 0]), r["known"]) for b in blocks]
-        r["average"] = np.tensordot(softmax(logs), [r["blocks"][b][1] for b in blocks], 1)
-    keys = [(r["name"], r["rate"]) for r in runs]
-    weight = np.array([1 / keys.count(key) for key in keys])
-    names = sorted({r["name"] for r in runs})
+    """Fit b of the power ``exp(b √(K/J))``, and print what it is worth on sets left out."""
+    answers = pickle.loads(ANSWERS.read_bytes())
+    names = sorted({name for name, *_ in answers})
     order = np.random.default_rng(0).permutation(len(names)) % FOLDS
-    fold = np.array([order[names.index(r["name"])] for r in runs])
+    fold = np.array([order[names.index(name)] for name, *_ in answers])
 
     def fitted(kept):
-        def loss(log_power):
-            scores = [sharpened(runs[i], np.exp(log_power))[0] for i in np.flatnonzero(kept)]
-            return float(np.average(scores, weights=weight[kept]))
+        own = [answers[i] for i in np.flatnonzero(kept)]
 
-        return float(np.exp(minimize_scalar(loss, bounds=(-0.5, 0.8), method="bounded").x))
+        def loss(b):
+            return np.mean([sharpened(p, k, np.exp(b * n**-0.5))[0] for _, _, n, p, k in own])
 
-    before, after = np.zeros((2, len(runs), 2))
-    for k in range(FOLDS):
-        power = fitted(fold != k)
-        for i in np.flatnonzero(fold == k):
-            before[i], after[i] = sharpened(runs[i], 1.0), sharpened(runs[i], power)
+        return float(minimize_scalar(loss, bounds=(-0.5, 1.5), method="bounded").x)
+
+    powers = np.array([fitted(fold != k) for k in range(FOLDS)])
     for rate in RATES:
-        sets = sorted({key for key in keys if key[1] == rate})
-        rows = [[i for i, key in enumerate(keys) if key == own] for own in sets]
-        old, new = (np.array([x[own].mean(axis=0) for own in rows]) for x in (before, after))
-        moved = new[:, 0] - old[:, 0]
+        moved, before, after = {}, [], []
+        for i, (name, own_rate, n, p, classes) in enumerate(answers):
+            if own_rate == rate:
+                old, _ = sharpened(p, classes, 1.0)
+                new, sharp = sharpened(p, classes, np.exp(powers[fold[i]] * n**-0.5))
+                moved.setdefault(name, []).append(new - old)
+                before.append((p, classes))
+                after.append((sharp, classes))
+        change = np.array([np.mean(one) for one in moved.values()])
+        worst = sorted(moved, key=lambda name: -np.mean(moved[name]))[:3]
         print(
-            f"{rate} labels: log score {old[:, 0].mean():.4f} → {new[:, 0].mean():.4f}"
-            f" ({moved.mean():+.4f} ± {moved.std() / np.sqrt(len(moved)):.4f}),"
-            f" accuracy less probability {old[:, 1].mean():+.3f} → {new[:, 1].mean():+.3f}"
+            f"{rate} labels: log score {change.mean():+.4f} ± "
+            f"{change.std() / np.sqrt(len(change)):.4f}, calibration error "
+            f"{calibration(before):.3f} → {calibration(after):.3f}, worst",
+            *(f"{name} {np.mean(moved[name]):+.2f}" for name in worst),
         )
-    print("power for all sets:", round(fitted(np.ones(len(runs), bool)), 3))
+    print("b for all sets:", round(fitted(fold >= 0), 3), "of folds", powers.round(3))
 
 
 def means(scores):
@@ -290,8 +322,13 @@ def fit():
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("step", choices=("collect", "fit", "sharpen"))
+    parser.add_argument("step", choices=("collect", "fit", "answer", "sharpen"))
     parser.add_argument("--part", type=int, nargs=2, default=(0, 1), help="part, number of parts")
     arguments = parser.parse_args()
-    steps = {"fit": fit, "sharpen": sharpen, "collect": lambda: collect(*arguments.part)}
+    steps = {
+        "fit": fit,
+        "answer": answer,
+        "sharpen": sharpen,
+        "collect": lambda: collect(*arguments.part),
+    }
     steps[arguments.step]()

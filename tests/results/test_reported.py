@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import graphuq as gq
-from graphuq.models.average import SHARPNESS
+from graphuq.models.average import sharpness_of
 from graphuq.results.reported import powers, sharpened
 from graphuq.results.summaries import NodeSummaries
 
@@ -61,7 +61,9 @@ def test_an_average_over_blocks_is_sharpened(n_classes, tmp_path):
     plain = gq.infer(
         dataclasses.replace(result.posterior, sharpness=1.0), gq.inference.ExpectationPropagation()
     )
-    expected = powers(plain.probabilities, SHARPNESS)
+    power = sharpness_of(len(result.posterior.labels), n_classes)
+    assert power > 1.1
+    expected = powers(plain.probabilities, power)
     assert np.abs(result.probabilities - expected).max() < 1e-10
     assert np.abs(result.probabilities - plain.probabilities).max() > 0.005
     near = X[:20] + 1e-9
@@ -70,27 +72,41 @@ def test_an_average_over_blocks_is_sharpened(n_classes, tmp_path):
     sharp = classifier.predict_proba(new)
     classifier.save(tmp_path / "model.nc")
     again = gq.load(tmp_path / "model.nc")
-    assert again.result_.posterior.sharpness == SHARPNESS
+    assert again.result_.posterior.sharpness == power
     assert np.abs(again.predict_proba(new) - sharp).max() < 1e-6
     rows = gq.results.at_rows  # the same power outside the graph
     weights = classifier._rows(new)[:2]
     assert np.abs(rows(plain, *weights).probabilities - sharp).max() > 0.005
     unsharp = rows(plain, *weights).probabilities
-    assert np.abs(powers(unsharp, SHARPNESS) - sharp).max() < 1e-6
+    assert np.abs(powers(unsharp, power) - sharp).max() < 1e-6
 
 
-@pytest.mark.parametrize("model", ["likeliest", "largest-evidence", "average"])
-def test_single_models_and_averages_on_the_graph_alone_are_not(model):
+@pytest.mark.parametrize("model", ["likeliest", "largest-evidence"])
+def test_single_models_are_not(model):
     X, y = data(3)
-    graph = "knn"
-    if model == "average":
-        graph, X = "precomputed", gq.graphs.from_adjacency(gq.graphs.knn_graph(X).weights)
-    found = gq.GraphClassifier(graph, model=model, inference=EP).fit(X, y)
+    found = gq.GraphClassifier(model=model, inference=EP).fit(X, y)
     assert found.result_.posterior.sharpness == 1.0
+
+
+def test_an_average_on_the_graph_alone_is_too_and_less_with_more_labels():
+    X, y = data(3)
+    graph = gq.graphs.from_adjacency(gq.graphs.knn_graph(X).weights)
+    found = gq.GraphClassifier(graph, inference=EP).fit(None, y)
+    few = found.result_.posterior.sharpness
+    assert few == sharpness_of(12, 3)
+    found.add_labels(np.arange(100, 120), np.arange(20) % 3)
+    n_labels = len(found.result_.posterior.labels)
+    assert 1 < found.result_.posterior.sharpness == sharpness_of(n_labels, 3) < few
+
+
+def test_the_power_is_that_of_the_mean_number_of_labels_a_class():
+    found = [np.log(sharpness_of(n * n_classes, n_classes)) for n in (1, 4) for n_classes in (2, 9)]
+    assert found == pytest.approx([0.39, 0.39, 0.195, 0.195])
+    assert sharpness_of(10**6, 2) < 1.001
 
 
 def test_a_component_of_an_average_is_not():
     X, y = data(2)
     posterior = gq.GraphClassifier(inference=EP).fit(X, y).result_.posterior
-    assert posterior.sharpness == SHARPNESS
+    assert posterior.sharpness == sharpness_of(len(posterior.labels), 2)
     assert posterior.component(3).sharpness == 1.0

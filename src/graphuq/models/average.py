@@ -23,7 +23,7 @@ from graphuq.spectrum.blocks import EIGENPAIRS
 
 # Probability from which the components of a block are kept, given all labels, and given 30 of them.
 MIN_SHARE, MIN_SHARE_OF_SOME = 1e-2, 1e-3
-SHARPNESS = 1.22  # power of probabilities of an average over blocks; docs/archive/blocks.md
+SHARPNESS = 0.39  # log power of an average's probabilities, with one label a class
 MIN_EQUAL = 2  # labels of each class, from which equal numbers tell that someone chose them
 CHANCE = 0.05  # of random labels that nearly equal numbers may have, at most, to tell the same
 LABEL_DESIGNS = ("auto", "by-class", "random")
@@ -90,7 +90,7 @@ class Average(Model):
         own = self._checked(basis, labels)
         if not own.blocks:
             return self._on(eigenpairs_of(own), labels)
-        average = self._on(own, labels, SHARPNESS)
+        average = self._on(own, labels)
         prior: Any = average.prior
         return _of_odds(average, screened(average), prior.log_probabilities)
 
@@ -106,8 +106,7 @@ class Average(Model):
         checked = [self._checked(basis, labels) for labels in several]
         own: Any = checked[0] if checked[0].blocks else eigenpairs_of(basis)
         n_labels = round(float(np.mean([len(labels.codes) for labels in several])))
-        sharpness = SHARPNESS if checked[0].blocks else 1.0
-        made = [self._on(own, one, sharpness, n_labels) for one in several]
+        made = [self._on(own, one, n_labels) for one in several]
         found = [screened(one) for one in made]
         mixture: Any = made[0].prior
         log_prior = mixture.log_probabilities
@@ -132,19 +131,18 @@ class Average(Model):
         self,
         basis: SpectralBasis,
         labels: Labels,
-        sharpness: float = 1.0,
         n_labels: int | None = None,
     ) -> Posterior:
-        n_classes = labels.n_classes
+        n_classes, n_labels = labels.n_classes, n_labels or len(labels.codes)
         return Posterior(
             basis,
-            learnt_mixture(basis, n_classes, n_labels or len(labels.codes)),
+            learnt_mixture(basis, n_classes, n_labels),
             Probit(1.0, n_classes, random_labels=True),
             labels.nodes,
             labels.values(n_classes > 2),
             label_weights=labels.weights,
             label_design=self.design_of(labels),
-            sharpness=sharpness,
+            sharpness=sharpness_of(n_labels, n_classes),
         )
 
     def design_of(self, labels: Labels) -> str:
@@ -158,6 +156,15 @@ class Average(Model):
             return "random"
         spread = ((counts - counts.mean()) ** 2).sum() / counts.mean()
         return "by-class" if chdtr(len(counts) - 1, spread) <= CHANCE else "random"
+
+
+def sharpness_of(n_labels: int, n_classes: int) -> float:
+    """Return the power of the probabilities of an average.
+
+    It falls to 1 as labels tell the components apart; see docs/theory/average.md, "An average is
+    too cautious".
+    """
+    return float(np.exp(SHARPNESS * np.sqrt(n_classes / n_labels)))
 
 
 def _likely_blocks(average: Posterior, found: Screened) -> list[str] | None:
