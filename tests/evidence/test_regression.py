@@ -117,6 +117,23 @@ def test_the_most_uncertain_nodes_are_those_of_refits(laplacian, tail, weights):
     assert len(model.most_uncertain(free[:0], 5)) == 0
 
 
+def test_numbers_to_come_may_differ_in_noise():
+    model, free = regression(), np.setdiff1d(np.arange(40), LABELLED)
+    noise = np.where(free % 2, 1e-3, 1e3)
+    found = model.most_uncertain(free, 8, noise)
+    for k, node in enumerate(found):
+        seen = np.searchsorted(free, found[:k])
+        refit = dataclasses.replace(
+            model,
+            labelled=np.append(LABELLED, found[:k]),
+            values=np.append(VALUES, np.zeros(k)),
+            weights=np.append(np.ones(7), model.noise_std**2 / noise[seen]),
+        )
+        left = np.setdiff1d(free, found[:k])
+        assert node == left[refit.field()[1][left].argmax()]
+    assert set(found) != set(model.most_uncertain(free, 8))
+
+
 def test_a_far_row_has_the_constant_only():
     model = regression()
     mean, std = model.field_at(np.zeros((1, 25)), np.ones(1))

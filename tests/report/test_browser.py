@@ -329,7 +329,7 @@ def test_a_number_that_is_shown_twice_has_the_same_digits(page, tmp_path, offset
     regressor = gq.GraphRegressor().fit(x, y)
     gq.write_report(regressor, tmp_path / "r.html")
     page.goto((tmp_path / "r.html").as_uri())
-    show, _ = number_format(regressor._spread)
+    show, _ = number_format(regressor.posterior_.unit)
     mean, std = regressor.predict(x, return_std=True)
     low, high = regressor.predict_interval(x).T
     listed = page.locator("[aria-label='Rows to label next'] tbody tr").evaluate_all(
@@ -400,7 +400,7 @@ def numbers(page, tmp_path):
     regressor = gq.GraphRegressor().fit(x, y)
     ids = np.array([f"place {i}" for i in range(120)], dtype=object)
     free = np.flatnonzero(np.isnan(y))
-    widest = regressor.regression_.most_uncertain(free, 20)
+    widest = regressor.posterior_.engine.most_uncertain(free, 20)
     ids[widest[:2]] = HOSTILE
     gq.write_report(regressor, tmp_path / "numbers.html", ids=ids)
     page.goto((tmp_path / "numbers.html").as_uri())

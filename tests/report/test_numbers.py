@@ -17,6 +17,7 @@ from graphuq.classifier.regressor.trust import (
     trust_of,
 )
 from graphuq.errors import InvalidInput
+from graphuq.models.predictive import Normal
 from graphuq.report import data, figures, numbers
 from report.test_data import HOSTILE, column, payload_of
 from report.test_report import GUIDE, cards_of
@@ -60,7 +61,7 @@ def test_the_page_has_the_numbers_of_the_regressor(fitted, tmp_path):
     assert row[1] == f"{100 * half.mean():.1f}"
     free = np.setdiff1d(np.arange(120), GIVEN)
     predicted, deviation = fitted.predict(X, return_std=True)
-    widest = fitted.regression_.most_uncertain(free, 20)
+    widest = fitted.posterior_.engine.most_uncertain(free, 20)
     assert deviation[widest[0]] == deviation[free].max()
     listed = re.findall(r"<tr><td>(\d+)</td>\s*((?:<td>[^<]*</td>)+)", page)
     assert [int(name) for name, _ in listed] == widest.tolist()
@@ -87,7 +88,7 @@ def test_the_map_has_every_row(fitted, no_figures, tmp_path):
     assert payload["half_width"] == pytest.approx(norm.ppf(0.95))
     assert payload["ids"] is None
     free = np.setdiff1d(np.arange(120), GIVEN)
-    assert payload["next"] == fitted.regression_.most_uncertain(free, 20).tolist()
+    assert payload["next"] == fitted.posterior_.engine.most_uncertain(free, 20).tolist()
 
 
 def test_a_page_of_many_rows_has_the_widest_and_the_given_ones(
@@ -181,7 +182,7 @@ def test_a_saved_regressor_has_the_same_report(fitted, no_figures, tmp_path):
 def test_verdict_sees_the_width_of_intervals(factor, n, level):
     """Numbers at the quantiles of a normal distribution; intervals ``factor`` times as wide."""
     known = norm.ppf((np.arange(n) + 0.5) / n)
-    predicted = Predicted(known, np.zeros(n), np.full(n, factor))
+    predicted = Predicted(known, Normal(np.zeros(n), np.full(n, factor)))
     check = check_intervals(predicted, "numbers")
     assert check.level == level
     p = np.array([0.5, 0.8, 0.9, 0.95])
@@ -194,7 +195,7 @@ def test_verdict_sees_the_width_of_intervals(factor, n, level):
 def test_chance_is_that_of_rows_that_err_together(fitted):
     """The model's errors have variance 1 and the correlations of its posterior."""
     draws = held_out(fitted, TRUTH).draws
-    model = fitted.regression_
+    model = fitted.posterior_.engine
     free = np.setdiff1d(np.arange(120), GIVEN)
     phi = np.column_stack([np.asarray(model.spectrum.basis[free]), np.ones(len(free))])
     expected = phi @ model.coefficients[1] @ phi.T + model.noise_std**2 * np.eye(len(free))
@@ -215,15 +216,18 @@ def test_leave_one_out_is_in_units_of_y(fitted):
         y[GIVEN[j]] = np.nan
         mean, std = fixed.fit(X, y).predict(X[GIVEN[j]][None], return_std=True)
         # The constant's prior follows mean and spread of the numbers, which a refit has without j.
-        np.testing.assert_allclose(found.mean[j], mean[0], atol=0.02 * std[0])
-        np.testing.assert_allclose(found.std[j], std[0], rtol=1e-3)
+        np.testing.assert_allclose(found.predictive.mean[j], mean[0], atol=0.02 * std[0])
+        np.testing.assert_allclose(found.predictive.std[j], std[0], rtol=1e-3)
 
 
-def test_numbers_without_a_graph_behind_them():
-    rng = np.random.default_rng(3)
-    known = rng.normal(size=50)
-    assert check_graph(Predicted(known, 0.5 * known, np.ones(50))).level == "green"
-    assert check_graph(Predicted(known, -0.1 * known, np.ones(50))).level == "amber"
+def test_the_graph_explains_what_the_mean_of_the_others_leaves(fitted):
+    found = trust_of(fitted).checks["graph"]
+    others = np.array([np.delete(Y[GIVEN], j).mean() for j in range(40)])
+    left = np.sum((Y[GIVEN] - fitted.leave_one_out()[0]) ** 2)
+    assert found.value == pytest.approx(1 - left / np.sum((Y[GIVEN] - others) ** 2))
+    assert found.level == check_graph(0.1, "variance").level == "green"
+    assert "10% of the variance" in check_graph(0.1, "variance").sentence
+    assert check_graph(-0.1, "variance").level == "amber"
 
 
 def test_few_numbers_and_lonely_rows_are_amber():

@@ -155,6 +155,25 @@ def weights_from(
     return np.where(given, numbers, 1.0)
 
 
+def exposures_from(
+    text: np.ndarray | None, column: str | None, decimal: str | None = None
+) -> Float[np.ndarray, " N"] | None:
+    """Return exposures of all rows from a column of text, or None without one.
+
+    Raises
+    ------
+    InvalidInput
+        If a row has no number > 0.
+    """
+    if text is None or column is None:
+        return None
+    remedy = "give a number > 0 for every row, also where the count is unknown"
+    numbers = numbers_from(text, column, remedy, decimal)
+    wrong = np.flatnonzero(~(numbers > 0))
+    require(len(wrong) == 0, column, f"no exposure > 0 in row {wrong[:1].tolist()}", remedy)
+    return numbers
+
+
 def read_options(texts: Sequence[str] | None, option: str = "--read") -> dict[str, str]:
     """Return the parts of option ``--read``, or of one like it, by their names.
 

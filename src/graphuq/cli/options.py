@@ -137,6 +137,16 @@ WeightColumn = Annotated[
         default="1 for each label",
     ),
 ]
+ExposureColumn = Annotated[
+    str | None,
+    option(
+        "COLUMN",
+        "Column with the exposure of each row, for counts: how much was seen of it, such as "
+        "people or years. It is above 0 in every row, also where the count is unknown.",
+        INPUT,
+        default="1 for each row",
+    ),
+]
 Drop = Annotated[
     list[str] | None, option("COLUMN", "Column of FILE to ignore. May be repeated.", INPUT)
 ]

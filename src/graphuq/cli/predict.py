@@ -36,6 +36,7 @@ def predict(
         typer.Option(metavar="COLUMN", help="Column of FILE to ignore. May be repeated."),
     ] = None,
     read: opt.Read = None,
+    exposure_column: opt.ExposureColumn = None,
 ) -> None:
     """Predict new rows, which are not in the graph, with a stored posterior.
 
@@ -49,7 +50,7 @@ def predict(
     from graphuq.classifier.multilabel.saving import is_of_tags, tags_from
     from graphuq.classifier.regressor.answers import columns_of_rows
     from graphuq.classifier.regressor.regressor import GraphRegressor
-    from graphuq.cli.columns import read_options
+    from graphuq.cli.columns import exposures_from, read_options
     from graphuq.cli.preprocessing import restored
     from graphuq.cli.tables import read_table
     from graphuq.cli.unread import require_unread
@@ -67,12 +68,26 @@ def predict(
         estimator = tags_from(MultilabelClassifier, tree, posterior)
     else:
         estimator = (GraphRegressor if numbers else GraphClassifier).load(posterior)
+    takes_exposure = numbers and estimator.model_.takes_exposure
+    require(
+        exposure_column is None or takes_exposure,
+        "--exposure-column",
+        "given, but the fit has no counts",
+        "leave it out",
+    )
+    require(
+        exposure_column is not None or not numbers or estimator.exposure_ is None,
+        "--exposure-column",
+        "none, and counts of the fit have exposures",
+        "name the column with the exposure of each row",
+    )
     with reading(posterior, "result"):
         columns, encoder, preprocessing = restored(tree)
     table = read_table(
         file,
         id_column=id_column,
         dropped=drop or [],
+        weight_column=exposure_column,
         feature_columns=columns,
         encoder=encoder,
         options=read_options(read),
@@ -89,7 +104,8 @@ def predict(
         f"give the {estimator.n_features_in_} columns of the fit; name the others with --drop",
     )
     if numbers:
-        predictions = frame_of(columns_of_rows(estimator, features, table.ids))
+        seen = exposures_from(table.weights, exposure_column, table.settings.get("decimal"))
+        predictions = frame_of(columns_of_rows(estimator, features, table.ids, seen))
     else:
         predictions = estimator.predict_table(features, table.ids)
     write_table(predictions, output)

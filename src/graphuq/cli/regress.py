@@ -27,6 +27,11 @@ Quantity = Annotated[
     ),
 ]
 
+Counts = Annotated[
+    bool,
+    opt.flag("--counts", "The numbers are counts 0, 1, 2, …, as in --model counts.", opt.MODEL),
+]
+
 
 @with_options(*opt.OF_REGRESSOR)
 def regress(
@@ -36,6 +41,7 @@ def regress(
     id_column: opt.IdColumn = None,
     truth_column: TruthColumn = None,
     weight_column: opt.WeightColumn = None,
+    exposure_column: opt.ExposureColumn = None,
     drop: opt.Drop = None,
     read: opt.Read = None,
     encode: opt.Encode = False,
@@ -47,6 +53,7 @@ def regress(
     file_format: opt.Format = "csv",
     coverage: Coverage = 0.9,
     quantity: Quantity = "measurement",
+    counts: Counts = False,
     scaling: opt.Scaling = "none",
     pca: opt.Pca = None,
     *,
@@ -58,6 +65,9 @@ def regress(
     row), report.html and posterior.nc (for graphuq predict).
 
     Example: graphuq regress homes.csv --target-column price --scaling standard -o out
+
+    Example: graphuq regress districts.csv --target-column cases --counts
+    --exposure-column people -o out
     """
     import numpy as np
 
@@ -65,6 +75,7 @@ def regress(
     from graphuq.classifier.regressor.regressor import GraphRegressor
     from graphuq.cli.columns import (
         check_format,
+        exposures_from,
         numbers_from,
         read_options,
         weights_from,
@@ -75,12 +86,36 @@ def regress(
     from graphuq.cli.preprocessing import preprocess
     from graphuq.cli.tables import read_table
     from graphuq.cli.unread import OF_FIT, require_unread
+    from graphuq.errors import require
+    from graphuq.models import Counts as CountsModel
     from graphuq.models import Regression
     from graphuq.results.table import frame_of, write_table
 
     check_format(file_format)
     require_unread({"FILE": file}, output, *OF_FIT)
     parts = opt.OF_REGRESSION.names
+    require(
+        not counts or "model" not in given,
+        "--counts",
+        f"given beside --model {given.get('model')}",
+        "leave one of the two out",
+    )
+    model = model_of_parts(given, parts, CountsModel if counts else Regression)
+    regressor = GraphRegressor(
+        **{name: value for name, value in given.items() if name not in ("model", *parts)},
+        model="counts" if counts and model == "auto" else model,
+        progress=not quiet,
+    )
+    has_counts = regressor.get_model().takes_exposure
+    unused, words = (
+        ("--weight-column", "counts") if has_counts else ("--exposure-column", "numbers")
+    )
+    require(
+        (weight_column if has_counts else exposure_column) is None,
+        unused,
+        f"given for {words}, which have none",
+        "leave it out, or use " + ("--exposure-column" if has_counts else "--counts"),
+    )
     facts = the_facts(quiet)
     with output_folder(output):
         encoder = encoder_from(encode, impute, kind, missing_value, scaling)
@@ -90,7 +125,7 @@ def regress(
             id_column,
             truth_column,
             dropped=drop or (),
-            weight_column=weight_column,
+            weight_column=exposure_column if has_counts else weight_column,
             encoder=encoder,
             options=read_options(read),
         )
@@ -105,14 +140,12 @@ def regress(
         if table.truth is not None:
             known = without_missing(table.truth, told)
             truth = numbers_from(known, f"{truth_column}", remedy, decimal)
-        regressor = GraphRegressor(
-            **{name: value for name, value in given.items() if name not in ("model", *parts)},
-            model=model_of_parts(given, parts, Regression),
-            progress=not quiet,
-        )
         features, groups = preprocess(table, regressor.graph, scaling, pca)
-        certainty = weights_from(table.weights, weight_column, ~np.isnan(target), decimal)
-        regressor.fit(features, target, sample_weight=certainty)
+        certainty = weights_from(
+            table.weights if weight_column else None, weight_column, ~np.isnan(target), decimal
+        )
+        seen = exposures_from(table.weights, exposure_column, decimal)
+        regressor.fit(features, target, sample_weight=certainty, exposure=seen)
         columns = columns_of_fit(regressor, table.ids, coverage, quantity)
         predictions = frame_of({**columns, "given": target})
         from graphuq.report import write_report  # imports matplotlib: after the fit
@@ -140,11 +173,12 @@ def _say_result(facts: Facts, regressor: Any, truth: Any, target: str) -> None:
     facts.say(
         "{target}: {n_given} of {n_rows} rows have a number",
         target=target,
-        n_given=len(regressor.regression_.values),
+        n_given=len(regressor.posterior_.given),
         n_rows=len(regressor.transduction_),
     )
     facts.say(
-        "noise {noise_std:.4g}, field {field_std:.4g} (standard deviations)",
+        "{noise} {noise_std:.4g}, field {field_std:.4g} (standard deviations)",
+        noise=regressor.posterior_.noise,
         noise_std=regressor.noise_std_,
         field_std=regressor.field_std_,
     )

@@ -11,7 +11,7 @@ as many dimensions as there are columns. See docs/theory/labels.md, "Numbers as 
 import dataclasses
 from collections.abc import Sequence
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -89,6 +89,10 @@ class GraphRegression:
     field_std: float = 1.0
     noise_std: float = 0.3
     weights: Float[np.ndarray, " J"] | None = None
+
+    def replaced(self, **changes: Any) -> "GraphRegression":
+        """Return the regression with other hyperparameters."""
+        return dataclasses.replace(self, **changes)
 
     @cached_property
     def std(self) -> SpectralStd:
@@ -204,11 +208,17 @@ class GraphRegression:
         inverse = self.inverse
         return self.values - inverse.pull / inverse.diagonal, inverse.diagonal**-0.5
 
-    def most_uncertain(self, nodes: Int[np.ndarray, " M"], n: int) -> Int[np.ndarray, " B"]:
+    def most_uncertain(
+        self,
+        nodes: Int[np.ndarray, " M"],
+        n: int,
+        noise_variance: Float[np.ndarray, " M"] | None = None,
+    ) -> Int[np.ndarray, " B"]:
         """Return unlabelled nodes of largest variance, each as if those before it had a number.
 
-        A number at node i lowers the variance at node j by ``C_ij² / (C_ii + γ²)``, with the
-        posterior covariance C (MacKay 1992, Neural Computation 4).
+        A number at node i lowers the variance at node j by ``C_ij² / (C_ii + v_i)``, with the
+        posterior covariance C and the variance v_i of its noise (MacKay 1992, Neural Computation
+        4).
 
         Parameters
         ----------
@@ -216,9 +226,12 @@ class GraphRegression:
             Candidates.
         n : int
             Number of nodes; at most M are returned.
+        noise_variance : numpy.ndarray, shape (M,), optional
+            Of a number at each candidate, by default γ².
         """
         spectrum, covariance = self.spectrum, self.coefficients[1].copy()
         parts = [nodes[block] for block in row_blocks(len(nodes), spectrum.n_columns)]
+        noise = np.full(len(nodes), self.noise_std**2) if noise_variance is None else noise_variance
 
         def rows(part: Any) -> tuple[Float[np.ndarray, "m L"], Float[np.ndarray, " m"]]:
             return np.asarray(spectrum.basis[part]), spectrum.node_scale[part]
@@ -228,18 +241,22 @@ class GraphRegression:
         for _ in range(min(n, len(nodes))):
             best = int(variance.argmax())
             shared = covariance @ columns(*rows(nodes[[best]]))[0]
-            shared /= np.sqrt(variance[best] + self.noise_std**2)
+            shared /= np.sqrt(variance[best] + noise[best])
             covariance -= np.outer(shared, shared)
             variance -= np.concatenate([(columns(*rows(p)) @ shared) ** 2 for p in parts])
             variance[best] = -np.inf
             chosen.append(nodes[best])
         return np.array(chosen, dtype=nodes.dtype)
 
+    @property
+    def by_floor(self) -> Float[np.ndarray, " J"]:
+        """Derivatives of the log evidence in the variance of each number."""
+        return (self.inverse.pull**2 - self.inverse.diagonal) / 2
+
     def slopes(self) -> tuple[Float[np.ndarray, " L"], float, float]:
         """Return derivatives of the log evidence in ``a s``, in ``a s̄`` and in ``log γ``."""
-        inverse = self.inverse
+        inverse, by_floor = self.inverse, self.by_floor
         by_variance = ((self.rows.T @ inverse.pull) ** 2 - inverse.by_columns)[:-1] / 2
-        by_floor = (inverse.pull**2 - inverse.diagonal) / 2
         scale = self.spectrum.node_scale[self.labelled]
         by_tail = 2 * self.std.tail * float(by_floor @ scale**2 - by_variance.sum())
         return (
@@ -256,15 +273,44 @@ def columns(
     return np.column_stack([scale[:, None] * rows, np.ones(len(rows))])
 
 
-def maximize_regression(start: GraphRegression, names: Sequence[str]) -> GraphRegression:
+class WithEvidence(Protocol):
+    """Numbers or counts at nodes, under one choice of hyperparameters."""
+
+    @property
+    def spectrum(self) -> Spectrum:
+        """Eigenpairs of the graph."""
+
+    @property
+    def prior(self) -> Prior:
+        """Prior of the field."""
+
+    @property
+    def std(self) -> SpectralStd:
+        """Spectral deviations ``a s`` and ``a s̄``."""
+
+    @property
+    def log_evidence(self) -> float:
+        """Log probability of what is given."""
+
+    def slopes(self) -> tuple[Float[np.ndarray, " L"], float, float]:
+        """Return derivatives of the log evidence in ``a s``, in ``a s̄`` and in ``log γ``."""
+
+    def replaced(self, **changes: Any) -> Any:
+        """Return the same with other hyperparameters."""
+
+
+Model = TypeVar("Model", bound=WithEvidence)
+
+
+def maximize_regression(start: Model, names: Sequence[str]) -> Model:
     """Return the regression whose hyperparameters have the largest evidence.
 
-    The log evidence, which is exact, is added to log-normal hyperpriors and maximised over
-    logarithms by a quasi-Newton method, from small and from large noise.
+    The log evidence is added to log-normal hyperpriors and maximised over logarithms by a
+    quasi-Newton method, from small and from large noise.
 
     Parameters
     ----------
-    start : GraphRegression
+    start : GraphRegression or GraphCounts
     names : sequence of str
         Some of "tau", "alpha", "field_std" and "noise_std". The others keep their values.
 
@@ -283,15 +329,19 @@ def maximize_regression(start: GraphRegression, names: Sequence[str]) -> GraphRe
     medians, widths = np.log([one.median for one in chosen]), np.array([h.log_std for h in chosen])
     bounds = np.log([(one.lower, one.upper) for one in chosen])
 
+    latest = start  # counts begin where the last ones ended
+
     def loss(at: np.ndarray) -> tuple[float, np.ndarray]:
+        nonlocal latest
         offset = (at - medians) / widths
-        model = _with_values(start, dict(zip(names, np.exp(at), strict=True)))
+        model = _with_values(latest, dict(zip(names, np.exp(at), strict=True)))
         try:
             value, slope = model.log_evidence, _slopes(model, names)
         except np.linalg.LinAlgError:
             return FAILED, np.zeros_like(at)
         if not np.isfinite(value):
             return FAILED, np.zeros_like(at)
+        latest = model
         return 0.5 * float(offset @ offset) - value, offset / widths - slope
 
     best, best_loss = None, FAILED
@@ -312,18 +362,19 @@ def maximize_regression(start: GraphRegression, names: Sequence[str]) -> GraphRe
             best, best_loss = found.at, found.loss
     if best is None:
         raise InvalidInput("y", "no finite evidence", "give numbers of similar size")
-    return _with_values(start, dict(zip(names, np.exp(best), strict=True)))
+    return _with_values(latest, dict(zip(names, np.exp(best), strict=True)))
 
 
-def _with_values(model: GraphRegression, values: dict[str, Any]) -> GraphRegression:
+def _with_values(model: Model, values: dict[str, Any]) -> Model:
     """Return the regression with other hyperparameters."""
     own: dict[str, Any] = {name: float(v) for name, v in values.items() if name in SCALES}
     shape = {name: float(v) for name, v in values.items() if name not in SCALES}
     prior = dataclasses.replace(model.prior, **shape) if shape else model.prior
-    return dataclasses.replace(model, prior=prior, **own)
+    changed: Model = model.replaced(prior=prior, **own)
+    return changed
 
 
-def _slopes(model: GraphRegression, names: Sequence[str]) -> Float[np.ndarray, " n"]:
+def _slopes(model: WithEvidence, names: Sequence[str]) -> Float[np.ndarray, " n"]:
     """Return the derivatives of the log evidence in the logarithms of hyperparameters."""
     by_modes, by_tail, by_noise = model.slopes()
     found = []
@@ -340,7 +391,7 @@ def _slopes(model: GraphRegression, names: Sequence[str]) -> Float[np.ndarray, "
 
 
 def _deviations(
-    model: GraphRegression, name: str, log_value: Float[np.ndarray, " 1"]
+    model: WithEvidence, name: str, log_value: Float[np.ndarray, " 1"]
 ) -> Float[np.ndarray, " n"]:
     """Return ``a s`` and ``a s̄`` for another value of a hyperparameter of the prior."""
     std = _with_values(model, {name: np.exp(log_value[0])}).std

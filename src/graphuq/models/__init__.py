@@ -5,6 +5,7 @@ from collections.abc import Callable
 from graphuq.models.auto import Auto
 from graphuq.models.average import Average
 from graphuq.models.base import Model
+from graphuq.models.counts import Counts
 from graphuq.models.evidence import Fixed, LargestEvidence
 from graphuq.models.labels import Labels
 from graphuq.models.likeliest import Likeliest
@@ -26,6 +27,7 @@ __all__ = [
     "MODELS",
     "Auto",
     "Average",
+    "Counts",
     "Fixed",
     "Labels",
     "LargestEvidence",

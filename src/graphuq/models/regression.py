@@ -1,21 +1,23 @@
 """Model of numbers: a Gaussian field, and Gaussian noise at the rows with a number."""
 
 import dataclasses
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 
 from graphuq.errors import require
 from graphuq.evidence.regression import GraphRegression, maximize_regression
 from graphuq.models.evidence import prior_of
-from graphuq.priors import Prior
+from graphuq.models.numbers import GivenNumbers, NumbersModel, NumbersPosterior, is_auto
+from graphuq.models.predictive import Normal
 from graphuq.utils.checks import require_positive
+from graphuq.utils.concurrency import cached_property
 from graphuq.utils.shown import shown_call
 
 
 @dataclasses.dataclass(frozen=True, repr=False)
-class Regression:
+class Regression(NumbersModel):
     """Prior of the field and its size, and the noise of the numbers.
 
     What is "auto" has the largest evidence, with weak hyperpriors; see docs/regression.md.
@@ -50,58 +52,118 @@ class Regression:
 
     def __post_init__(self) -> None:
         for name in ("field_std", "noise_std"):
-            if not _is_auto(getattr(self, name)):
+            if not is_auto(getattr(self, name)):
                 remedy = "use a number > 0 in units of y, or 'auto'"
                 require_positive(name, getattr(self, name), remedy)
-        prior: Prior = prior_of(self.prior)
+        self._check_prior()
+
+    def check(self, numbers: Float[np.ndarray, " N"], argument: str = "y") -> None:
+        """Take all numbers."""
+
+    def check_given(self, numbers: Float[np.ndarray, " N"], known: Bool[np.ndarray, " N"]) -> None:
+        """Require two different numbers at least, which have a mean and a deviation."""
         require(
-            not prior.learnt,
-            "prior",
-            f"{', '.join(prior.learnt)} of {prior} is a distribution",
-            "give a number, or prior='auto'",
+            known.any(),
+            "y",
+            f"no number with a weight above zero among {len(numbers)} rows",
+            "give the number of at least two rows",
+        )
+        require(
+            len(np.unique(numbers[known])) > 1,
+            "y",
+            f"{numbers[known][0]:g} is the only number at {int(known.sum())} row(s)",
+            "give two different numbers at least",
         )
 
-    def posterior(
-        self,
-        basis: Any,
-        labelled: Int[np.ndarray, " J"],
-        values: Float[np.ndarray, " J"],
-        weights: Float[np.ndarray, " J"],
-        unit: float = 1.0,
-    ) -> GraphRegression:
+    def posterior(self, basis: Any, given: GivenNumbers) -> "GaussianNumbers":
         """Return the posterior of the field, which is Gaussian and exact.
 
         Parameters
         ----------
         basis : Spectrum
-        labelled : numpy.ndarray of int, shape (J,)
-            Nodes with a number.
-        values : numpy.ndarray, shape (J,)
-            The numbers, of mean 0, in units of ``unit``.
-        weights : numpy.ndarray, shape (J,)
+        given : GivenNumbers
             The variance of the noise of a number is γ²/w.
-        unit : float, default 1
-            Unit of the values in units of ``y``.
         """
-        fixed = {
-            name: getattr(self, name) / unit
-            for name in ("field_std", "noise_std")
-            if not _is_auto(getattr(self, name))
-        }
+        location, spread = float(given.numbers.mean()), float(given.numbers.std())
+        values = (given.numbers - location) / spread
         start = GraphRegression(
-            basis, prior_of(self.prior), labelled, values, weights=weights, **fixed
+            basis,
+            prior_of(self.prior),
+            given.nodes,
+            values,
+            weights=given.weights,
+            **self._fixed(spread),
         )
-        shape = ("tau", "alpha") if _is_auto(self.prior) else ()
-        wanted = [n for n in (*shape, "field_std", "noise_std") if n not in fixed]
-        return maximize_regression(start, wanted)
-
-    def used(self, found: GraphRegression, unit: float = 1.0) -> "Regression":
-        """Return the model with everything that the numbers chose."""
-        return Regression(found.prior, unit * found.field_std, unit * found.noise_std)
+        return GaussianNumbers(maximize_regression(start, self._learnt), location, spread)
 
     def __repr__(self) -> str:
         return shown_call(self)
 
 
-def _is_auto(value: Any) -> bool:
-    return isinstance(value, str) and value == "auto"
+class GaussianNumbers(NumbersPosterior):
+    """Posterior given numbers with Gaussian noise."""
+
+    engine_kind: ClassVar = GraphRegression
+    model_kind: ClassVar = Regression
+    noise: ClassVar = "noise"
+    measure: ClassVar = "variance"
+    arrays: ClassVar = ("labelled", "values", "weights")
+
+    @property
+    def given(self) -> Float[np.ndarray, " J"]:
+        """The given numbers."""
+        return np.asarray(self.location + self.spread * self.engine.values)
+
+    @property
+    def unit(self) -> float:
+        """Standard deviation of the given numbers."""
+        return self.spread
+
+    @property
+    def log_evidence(self) -> float:
+        """Log density of the given numbers, in their own units."""
+        n_given = len(self.engine.values)
+        return float(self.engine.log_evidence - n_given * float(np.log(self.spread)))
+
+    def _field(self, mean: Float[np.ndarray, " M"], std: Float[np.ndarray, " M"]) -> Normal:
+        return Normal(mean, std)
+
+    def _measured(
+        self, mean: Float[np.ndarray, " M"], std: Float[np.ndarray, " M"], exposure: Any
+    ) -> Normal:
+        return Normal(mean, std)
+
+    @cached_property
+    def left_out(self) -> Normal:
+        """Distribution of each given number by all others."""
+        return Normal(*self._in_units(*self.engine.leave_one_out()))
+
+    @property
+    def explained(self) -> float:
+        """Share of the variance that the others explain, beyond their mean."""
+        known = self.given
+        n = len(known)
+        by_mean = (known - known.mean()) * n / (n - 1)  # leave-one-out, too
+        left = np.mean((known - self.left_out.mean) ** 2)
+        return 1 - float(left) / float(np.mean(by_mean**2))
+
+    def score(
+        self,
+        predictive: Any,
+        known: Float[np.ndarray, " M"],
+        weights: Float[np.ndarray, " M"],
+    ) -> float:
+        """Return R², the share of the variance that predictions explain."""
+        from sklearn.metrics import r2_score
+
+        return float(r2_score(known, predictive.mean, sample_weight=weights))
+
+    def most_uncertain(
+        self, nodes: Int[np.ndarray, " M"], n: int, exposure: Any
+    ) -> Int[np.ndarray, " B"]:
+        """Return nodes to measure next; see `GraphRegression.most_uncertain`."""
+        found: Int[np.ndarray, " B"] = self.engine.most_uncertain(nodes, n)
+        return found
+
+
+Regression.posterior_kind = GaussianNumbers

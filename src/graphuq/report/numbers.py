@@ -13,8 +13,15 @@ from scipy.stats import norm
 from graphuq import plots
 from graphuq.classifier.options import is_word
 from graphuq.classifier.regressor.regressor import GraphRegressor
+from graphuq.classifier.regressor.rows import (
+    exposure_of_fit,
+    given_of_fit,
+    predictive_of_fit,
+    unit_of_field,
+)
 from graphuq.classifier.regressor.trust import COVERAGES, Predicted, held_out, left_out, trust_of
-from graphuq.classifier.regressor.values import COLOR_ENDS, intervals, number_format
+from graphuq.classifier.regressor.values import COLOR_ENDS, number_format
+from graphuq.models.predictive import Predictive
 from graphuq.plots.panels import accents, add_colorbar, label_colors
 from graphuq.report.data import page_data, places_of, shown_nodes
 from graphuq.report.figures import drawn_panels
@@ -51,15 +58,14 @@ def write_numbers_report(
     images: Float[np.ndarray, "N h w"] | None,
 ) -> None:
     """Write the report of a fitted regressor; the parameters are those of `write_report`."""
-    model = regressor.regression_
-    mean = regressor.transduction_
-    std = np.hypot(regressor.transduction_std_, regressor.noise_std_)
-    free = np.setdiff1d(np.arange(len(mean)), model.labelled)
-    next_rows = model.most_uncertain(free, N_LISTED)
+    posterior, predictive = regressor.posterior_, predictive_of_fit(regressor, "measurement")
+    mean, std = predictive.mean, predictive.std
+    free = np.setdiff1d(np.arange(len(mean)), posterior.engine.labelled)
+    next_rows = posterior.most_uncertain(free, N_LISTED, exposure_of_fit(regressor)[free])
     others, true = left_out(regressor), held_out(regressor, truth)
-    show, decimals = number_format(regressor._spread)
-    nodes = _page_data(regressor, std, ids, next_rows, images) | {"decimals": decimals}
-    low, high = intervals(mean, std, COVERAGE).T
+    show, _ = number_format(posterior.unit)
+    low, high = predictive.interval(COVERAGE).T
+    nodes = _page_data(regressor, predictive, low, high, ids, next_rows, images)
     write_page(
         path,
         "graphuq.report",
@@ -70,7 +76,9 @@ def write_numbers_report(
         trust=trust_of(regressor, truth),
         cards=_cards(regressor, others, true, show),
         n_rows=len(mean),
-        n_given=len(model.values),
+        n_given=len(others.known),
+        is_counts=posterior.model.takes_exposure,
+        has_exposure=regressor.exposure_ is not None,
         n_shown=nodes["n_shown"],
         coverage=_coverage(others, true),
         next_rows=[
@@ -92,7 +100,9 @@ def write_numbers_report(
 
 def _page_data(
     regressor: GraphRegressor,
-    std: Float[np.ndarray, " N"],
+    predictive: Predictive,
+    low: Float[np.ndarray, " N"],
+    high: Float[np.ndarray, " N"],
     ids: np.ndarray,
     next_rows: Int[np.ndarray, " M"],
     images: Float[np.ndarray, "N h w"] | None,
@@ -100,30 +110,35 @@ def _page_data(
     """Return what the map shows, as a dictionary for JSON; floats are packed by their bits.
 
     The script rounds them, and the page writes some of them itself. So they keep all their bits.
+    Ends of intervals are among them where mean and deviation do not say them.
     """
-    model, mean = regressor.regression_, regressor.transduction_
-    widest = np.argsort(-std, kind="stable")[:N_WIDE]
-    important = [next_rows, widest, model.labelled]
-    order = shown_nodes(important, len(mean), ids, ROW_BYTES, images)
+    engine, field = regressor.posterior_.engine, regressor.transduction_
+    floats = {"mean": predictive.mean, "std": predictive.std, "given": given_of_fit(regressor)}
+    if not predictive.is_symmetric:
+        floats |= {"low": low, "high": high}
+    if regressor.exposure_ is not None:
+        floats["field"] = field
+    widest = np.argsort(-predictive.std, kind="stable")[:N_WIDE]
+    important = [next_rows, widest, engine.labelled]
+    order = shown_nodes(important, len(field), ids, ROW_BYTES + 8 * (len(floats) - 3), images)
     nodes = np.sort(order)
-    given = np.full(len(mean), np.nan)
-    given[model.labelled] = regressor._location + regressor._spread * model.values
     columns = {
-        name: values[nodes].astype(np.float64).view(np.uint32)
-        for name, values in {"mean": mean, "std": std, "given": given}.items()
+        name: values[nodes].astype(np.float64).view(np.uint32) for name, values in floats.items()
     }
     return page_data(
-        model.spectrum,
+        engine.spectrum,
         order,
         {**columns, "evidence": regressor.has_evidence_[nodes].astype(np.uint8)},
         ids,
-        labelled=model.labelled,
+        labelled=engine.labelled,
         next_nodes=next_rows,
         images=images,
         half_width=float(norm.ppf((1 + COVERAGE) / 2)),
+        decimals=number_format(regressor.posterior_.unit)[1],
+        field_decimals=number_format(unit_of_field(regressor))[1],
         ends={
-            "mean": np.quantile(mean, COLOR_ENDS).tolist(),
-            "std": np.quantile(std, COLOR_ENDS).tolist(),
+            "mean": np.quantile(field, COLOR_ENDS).tolist(),
+            "std": np.quantile(predictive.std, COLOR_ENDS).tolist(),
         },
     )
 
@@ -139,7 +154,10 @@ def _cards(
     spread = show(float(others.known.std()))
     cards = [
         (f"{n_rows:,}", f"rows, {n_given:,} of them with a given number"),
-        (show(regressor.noise_std_), "noise: standard deviation of a number around the field"),
+        (
+            number_format(regressor.posterior_.spread)[0](regressor.noise_std_),
+            f"{regressor.posterior_.noise}: standard deviation around the field",
+        ),
         (
             show(others.error),
             f"leave-one-out error: root mean square; standard deviation of the numbers: {spread}",
@@ -184,10 +202,10 @@ def _hyperparameters(regressor: GraphRegressor) -> list[tuple[str, float, str]]:
 def _settings(regressor: GraphRegressor) -> dict[str, Any]:
     """Return the settings of graph, spectrum and model, and the version of graphuq."""
     return {
-        **regressor.regression_.spectrum.settings,
+        **regressor.posterior_.engine.spectrum.settings,
         "prior": repr(regressor.prior_),
         "out_of_sample": regressor.out_of_sample,
-        "n_labelled": len(regressor.regression_.values),
+        "n_labelled": len(regressor.posterior_.given),
         "graphuq_version": __version__,
     }
 
@@ -200,7 +218,7 @@ def _figures(
     places: Float[np.ndarray, "n 2"],
 ) -> dict[str, dict[str, str]]:
     """Return the figures of the page, by the names in `ALTERNATIVES` and by theme."""
-    spectrum = regressor.regression_.spectrum
+    spectrum = regressor.posterior_.engine.spectrum
     draw: dict[str, Callable[[Axes], Axes]] = {
         OTHERS: partial(_draw_predicted, others, OTHERS, "given number"),
         "Map": partial(_draw_map, regressor, nodes, places),
@@ -215,7 +233,7 @@ def _draw_predicted(predicted: Predicted, title: str, known: str, ax: "Axes") ->
     """Draw predictions against numbers that were not used for them, with 90 % intervals."""
     order = np.random.default_rng(0).permutation(len(predicted.known))[:MAX_POINTS]
     inside = predicted.holds(COVERAGE)
-    half = norm.ppf((1 + COVERAGE) / 2) * predicted.std
+    low, high = predicted.predictive.interval(COVERAGE).T
     thin = min(1.0, 12 / np.sqrt(len(order)))
     for part, color, words in zip(
         (order[inside[order]], order[~inside[order]]),
@@ -223,14 +241,14 @@ def _draw_predicted(predicted: Predicted, title: str, known: str, ax: "Axes") ->
         ("in its 90 % interval", "outside"),
         strict=True,
     ):
-        x, y = predicted.known[part], predicted.mean[part]
-        ax.errorbar(x, y, half[part], fmt="none", color=color, alpha=0.5 * thin, linewidth=1)
+        x, y = predicted.known[part], predicted.predictive.mean[part]
+        ax.vlines(x, low[part], high[part], color=color, alpha=0.5 * thin, linewidth=1)
         ax.plot(x, y, ".", color=color, alpha=max(0.4, thin), label=words)
     ends = [predicted.known.min(), predicted.known.max()]
     ax.plot(ends, ends, color="grey", linewidth=1, label="prediction = number")
-    low, high = ax.get_ylim()
+    bottom, top = ax.get_ylim()
     ax.set(xlabel=known, ylabel="prediction", title=title)
-    ax.set_ylim(low, high + 0.2 * (high - low))  # room for the legend
+    ax.set_ylim(bottom, top + 0.2 * (top - bottom))  # room for the legend
     ax.legend(frameon=False, fontsize=8, loc="upper left", ncols=3, columnspacing=1.0)
     return ax
 
@@ -248,7 +266,8 @@ def _draw_map(
     x, y = places.T
     style: dict[str, Any] = {"cmap": label_colors(), "vmin": low, "vmax": high}
     drawn = ax.scatter(x, y, c=mean[nodes], s=size, linewidths=0, **style)
-    add_colorbar(drawn, ax, "predicted value", extend="both")
+    words = "predicted value" + (", exposure 1" if regressor.exposure_ is not None else "")
+    add_colorbar(drawn, ax, words, extend="both")
     ax.set(title="Map of the rows", xticks=[], yticks=[])
     ax.set_xlabel("similar rows lie side by side; the axes have no unit")
     return ax

@@ -11,13 +11,15 @@ const dark = window.matchMedia("(prefers-color-scheme: dark)");
 const floats = (name) => new Float64Array(unpack(payload.columns[name]).buffer);
 const node = unpack(payload.columns.node), evidence = unpack(payload.columns.evidence);
 const mean = floats("mean"), std = floats("std"), given = floats("given");
+const ends = "low" in payload.columns ? [floats("low"), floats("high")] : null;
+const field = "field" in payload.columns ? floats("field") : mean; // what the map shows
 const thumbnail = thumbnailsOf(payload.thumbnails);
 const id = (i) => (payload.ids === null ? String(node[i]) : payload.ids[i]);
-const { decimals } = payload;
+const { decimals, field_decimals: fieldDecimals } = payload;
 /** A number with the digits that Python's `number_format` writes. */
-function figure(value) {
-  if (decimals === null) return value.toExponential(3);
-  const [whole, part] = (value + 0).toFixed(decimals).split(".");
+function figure(value, digits = decimals) {
+  if (digits === null) return value.toExponential(3);
+  const [whole, part] = (value + 0).toFixed(digits).split(".");
   const grouped = whole.replace(/\B(?=(\d{3})+$)/g, ",");
   return part === undefined ? grouped : `${grouped}.${part}`;
 }
@@ -27,11 +29,13 @@ const palette = { light: shades("light"), dark: shades("dark") }; // low is blue
 function showDetails(i, announced = false) {
   if (i < 0) return;
   const half = payload.half_width * std[i], picture = thumbnail(i, "picture");
+  const [low, high] = ends?.map((end) => end[i]) ?? [mean[i] - half, mean[i] + half];
   const lines = [
     ["predicted", figure(mean[i])],
     ["standard deviation", figure(std[i])],
-    ["90 % interval from", figure(mean[i] - half)],
-    ["to", figure(mean[i] + half)],
+    ["90 % interval from", figure(low)],
+    ["to", figure(high)],
+    ...(field === mean ? [] : [["for an exposure of 1", figure(field[i], fieldDecimals)]]),
     ["given", Number.isNaN(given[i]) ? "–" : figure(given[i])],
   ];
   const rows = lines.map(([words, value]) => element("tr", {}, [
@@ -51,10 +55,11 @@ function showDetails(i, announced = false) {
 
 /** Colours of all rows by one quantity, and the legend; the two ends hold all beyond them. */
 function colorBy(name) {
-  const values = name === "std" ? std : mean, [low, high] = payload.ends[name];
+  const [values, digits] = name === "std" ? [std, decimals] : [field, fieldDecimals];
+  const [low, high] = payload.ends[name];
   const share = (value) => Math.min(1, Math.max(0, (value - low) / (high - low || 1)));
   const ramp = colorRamp(palette[dark.matches ? "dark" : "light"]);
-  byId("legend").replaceChildren(`${figure(low)} or less`, ramp, `${figure(high)} or more`);
+  byId("legend").replaceChildren(`${figure(low, digits)} or less`, ramp, `${figure(high, digits)} or more`);
   return Uint16Array.from(values, (value) => Math.round(255 * share(value)));
 }
 

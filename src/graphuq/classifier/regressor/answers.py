@@ -6,7 +6,8 @@ from typing import Any
 import numpy as np
 
 from graphuq.classifier.new_rows import connected_rows, reached_by
-from graphuq.classifier.regressor.values import deviations, intervals
+from graphuq.classifier.regressor.exposures import exposure_to_predict
+from graphuq.classifier.regressor.rows import given_of_fit, predictive_of, predictive_of_fit
 from graphuq.results.table import number_columns
 
 COVERAGE = 0.9  # of the interval of a new row
@@ -15,28 +16,20 @@ COVERAGE = 0.9  # of the interval of a new row
 def columns_of_fit(
     regressor: Any, ids: Sequence[Any] | np.ndarray, coverage: float, quantity: str
 ) -> dict[str, np.ndarray]:
-    """Return the columns of the rows of the fit."""
-    mean = regressor.transduction_
-    std = deviations(regressor.transduction_std_, regressor.noise_std_, quantity)
-    ends = intervals(mean, std, coverage)
-    given = _given(regressor, np.arange(len(mean)))
-    return number_columns(ids, mean, std, ends, regressor.has_evidence_, given)
+    """Return the columns of the rows of the fit, each count for its own exposure."""
+    found = predictive_of_fit(regressor, quantity)
+    ends, given = found.interval(coverage), given_of_fit(regressor)
+    return number_columns(ids, found.mean, found.std, ends, regressor.has_evidence_, given)
 
 
 def columns_of_rows(
-    regressor: Any, X: Any, ids: Sequence[Any] | np.ndarray
+    regressor: Any, X: Any, ids: Sequence[Any] | np.ndarray, exposure: Any = None
 ) -> dict[str, np.ndarray]:
     """Return the columns of rows, in the graph or not, for new measurements."""
     weights, nodes = connected_rows(regressor, X, "the mean of all numbers is predicted")
-    mean, std = regressor._at_rows(weights, nodes, "measurement")
+    seen = exposure_to_predict(regressor, exposure, "measurement", len(nodes))
+    found = predictive_of(regressor, weights, nodes, "measurement", seen)
     has_evidence = reached_by(weights, nodes, regressor.has_evidence_)
-    given = _given(regressor, nodes)
-    return number_columns(ids, mean, std, intervals(mean, std, COVERAGE), has_evidence, given)
-
-
-def _given(regressor: Any, nodes: np.ndarray) -> np.ndarray:
-    """Return the number that each node was given, NaN without one."""
-    model = regressor.regression_
-    found = np.full(len(regressor.transduction_), np.nan)
-    found[model.labelled] = regressor._location + regressor._spread * model.values
-    return np.where(nodes >= 0, found[nodes], np.nan)
+    given = np.where(nodes >= 0, given_of_fit(regressor)[nodes], np.nan)
+    ends = found.interval(COVERAGE)
+    return number_columns(ids, found.mean, found.std, ends, has_evidence, given)

@@ -1,47 +1,36 @@
-"""Scikit-learn estimator of numbers: graph, spectrum, and the exact posterior of a field."""
+"""Scikit-learn estimator of numbers and counts: graph, spectrum, and the posterior of a field."""
 
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Float
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, RegressorMixin
-from sklearn.metrics import r2_score
 from sklearn.utils.validation import check_is_fitted
 
-from graphuq.classifier.given_graph import (
-    checked_rows,
-    graph_of,
-    labels_of_names,
-    rows_to_predict,
-)
+from graphuq.classifier.given_graph import checked_rows, graph_of, labels_of_names, rows_to_predict
 from graphuq.classifier.labels import require_same_order, weights_of_rows
 from graphuq.classifier.nested_parameters import NestedParameters
-from graphuq.classifier.new_rows import connected_rows, in_basis
-from graphuq.classifier.options import (
-    build_graph,
-    check_words,
-    graph_from,
-    is_word,
-    n_pairs_of,
-    value_of,
+from graphuq.classifier.new_rows import connected_rows
+from graphuq.classifier.options import check_words, graph_from, value_of
+from graphuq.classifier.regressor.exposures import (
+    exposure_of_rows,
+    exposure_to_predict,
+    refuse_weights,
 )
+from graphuq.classifier.regressor.rows import chosen_weights, predictive_of, spectrum_of
 from graphuq.classifier.regressor.saving import load_regressor, save_regressor
-from graphuq.classifier.regressor.values import check_known, deviations, intervals, numbers_of
+from graphuq.classifier.regressor.values import numbers_of
 from graphuq.classifier.types import Groups, Labels, Table
 from graphuq.errors import UnlabelledScoreWarning, require
-from graphuq.evidence.regression import GraphRegression
-from graphuq.graphs import FeatureSpace, SelfTuning
-from graphuq.graphs.signs import require_no_signs
-from graphuq.models import Regression
+from graphuq.graphs import FeatureSpace
+from graphuq.models import Counts, Regression
+from graphuq.models.numbers import GivenNumbers, NumbersModel, NumbersPosterior
+from graphuq.models.predictive import Predictive
 from graphuq.run.words import part_from
-from graphuq.spectrum import laplacian_spectrum
 from graphuq.utils.concurrency import one_at_a_time
-from graphuq.utils.progress import reporting
 from graphuq.utils.user_warnings import warn_user
-
-SHARPNESS = 1.0  # of the weights "auto" of a nearest-neighbour graph; docs/archive/regression.md
 
 
 class GraphRegressor(NestedParameters, RegressorMixin, BaseEstimator):
@@ -49,7 +38,9 @@ class GraphRegressor(NestedParameters, RegressorMixin, BaseEstimator):
 
     The estimator builds a similarity graph on all rows, with or without a number. The Laplacian
     spectrum defines a Gaussian prior on a field over the nodes. A number is the field at its row
-    plus Gaussian noise. The posterior of the field is Gaussian and exact.
+    plus Gaussian noise. The posterior of the field is Gaussian and exact. With ``model="counts"``,
+    numbers are counts 0, 1, 2, …, and the field is that of their log rates; see
+    `graphuq.models.Counts`.
 
     Parameters
     ----------
@@ -76,9 +67,10 @@ class GraphRegressor(NestedParameters, RegressorMixin, BaseEstimator):
     tail_eigenvalue : bool, float or "mean", default False
         Value of the eigenvalues that are not computed: none of them is used (false), the largest
         computed one (true), their mean, or a number.
-    model : "auto" or Regression, default "auto"
+    model : "auto", "counts", Regression or Counts, default "auto"
         Prior of the field, its size and the noise. See `graphuq.models.Regression`. Also text such
-        as ``"Regression(noise_std=0.5)"``. "auto": all of largest evidence.
+        as ``"Regression(noise_std=0.5)"``. "auto": all of largest evidence. "counts":
+        `graphuq.models.Counts`, with all of largest evidence.
     out_of_sample : {"mean", "nearest", "combination"}, default "mean"
         Prediction of rows outside the graph: from the weighted mean of their neighbours, from
         the nearest node, or from a combination of nodes.
@@ -87,17 +79,20 @@ class GraphRegressor(NestedParameters, RegressorMixin, BaseEstimator):
     Attributes
     ----------
     transduction_ : numpy.ndarray, shape (N,)
-        Posterior mean of the field at each row of ``X``.
+        Posterior mean of the field at each row of ``X``; of counts, of the mean count for an
+        exposure of 1.
     transduction_std_ : numpy.ndarray, shape (N,)
-        Posterior standard deviation of the field at each row of ``X``.
+        Posterior standard deviation of the same.
     field_std_, noise_std_ : float
-        a and γ in units of ``y``.
-    model_ : Regression
+        a and γ in units of ``y``; of counts, of the log rate.
+    model_ : Regression or Counts
         The model with everything that the numbers chose.
     prior_ : Prior
         The prior with its hyperparameters.
     log_evidence_ : float
-        Log density of the given numbers, in units of ``y``.
+        Log density of the given numbers, in units of ``y``, or log probability of the counts.
+    exposure_ : numpy.ndarray, shape (N,), or None
+        Exposure of each row, if it was given.
     has_evidence_ : numpy.ndarray of bool, shape (N,)
         Whether a row's component of the graph has a number.
     graph_ : Graph
@@ -118,8 +113,7 @@ class GraphRegressor(NestedParameters, RegressorMixin, BaseEstimator):
     """
 
     _feature_space: FeatureSpace | None
-    _location: float  # mean of the given numbers
-    _spread: float  # their standard deviation
+    posterior_: NumbersPosterior
 
     def __init__(
         self,  # scikit-learn requires that any value is accepted here and checked by fit
@@ -148,7 +142,11 @@ class GraphRegressor(NestedParameters, RegressorMixin, BaseEstimator):
 
     @one_at_a_time
     def fit(
-        self, X: Table | None, y: Labels, sample_weight: ArrayLike | None = None
+        self,
+        X: Table | None,
+        y: Labels,
+        sample_weight: ArrayLike | None = None,
+        exposure: ArrayLike | None = None,
     ) -> "GraphRegressor":
         """Infer the field at every row.
 
@@ -158,10 +156,15 @@ class GraphRegressor(NestedParameters, RegressorMixin, BaseEstimator):
             As for `GraphClassifier.fit`.
         y : array_like, shape (N,)
             Number of each row; NaN, None, ``pd.NA`` or "" where unknown. At least two different
-            numbers. For a graph, also a dict from names of nodes to numbers.
+            numbers, or two counts, of which one is above 0. For a graph, also a dict from names of
+            nodes to numbers.
         sample_weight : array_like, shape (N,), optional
             Weight w ≥ 0 of each number, 1 by default: the variance of its noise is γ²/w. A number
-            of weight 0 is not used. Weights of rows without a number have no meaning.
+            of weight 0 is not used. Weights of rows without a number have no meaning. Counts have
+            none.
+        exposure : array_like, shape (N,), optional
+            Of counts: how much was seen of each row, such as people or years, 1 by default. It is
+            above 0 in every row, also where the count is unknown. For a graph, also a dict.
 
         Returns
         -------
@@ -171,7 +174,7 @@ class GraphRegressor(NestedParameters, RegressorMixin, BaseEstimator):
         Raises
         ------
         InvalidInput
-            If features, weights, numbers or options cannot be used, or a weight is negative.
+            If features, weights, numbers, exposures or options cannot be used.
 
         Warns
         -----
@@ -183,39 +186,27 @@ class GraphRegressor(NestedParameters, RegressorMixin, BaseEstimator):
         graph, X, n_rows = checked_rows(self, graph_from(self.graph), X, y)
         numbers = numbers_of(labels_of_names(y, graph))
         require(len(numbers) == n_rows, "y", f"{len(numbers)} values", f"X has {n_rows} rows")
+        model.check(numbers)
+        refuse_weights(sample_weight, model)
         weights = weights_of_rows(sample_weight, n_rows)
+        own = exposure_of_rows(labels_of_names(exposure, graph), n_rows, model)
         known = ~np.isnan(numbers) & (weights > 0)
-        check_known(numbers, known)
-        with reporting(self.progress) as report:
-            own = SelfTuning(SHARPNESS) if self._chooses_weights() else self.weights
-            self.graph_ = build_graph(
-                graph,
-                X,
-                self.n_neighbors,
-                own,
-                self.metric,
-                report,
-                getattr(self, "feature_names_in_", None),
-            )
-            require_no_signs(self.graph_.weights, "no number is the opposite of another")
-            spectrum = laplacian_spectrum(
-                self.graph_,
-                self.laplacian,
-                n_pairs_of(self.n_eigenpairs, self.graph_.n_nodes),
-                tail_eigenvalue=self.tail_eigenvalue,
-                progress=report,
-            )
+        model.check_given(numbers, known)
+        self.graph_, spectrum = spectrum_of(self, graph, X)
         self._feature_space = self.graph_.feature_space
-        labelled = np.flatnonzero(known)
-        self._location, self._spread = numbers[labelled].mean(), numbers[labelled].std()
-        values = (numbers[labelled] - self._location) / self._spread
-        self._describe(
-            model.posterior(spectrum, labelled, values, weights[labelled], float(self._spread))
-        )
+        self.exposure_ = own
+        seen = np.ones(n_rows) if own is None else own
+        rows = np.flatnonzero(known)
+        given = GivenNumbers(rows, numbers[rows], weights[rows], seen[rows])
+        self._describe(model.posterior(spectrum, given))
         return self
 
     def predict(
-        self, X: Table, return_std: bool = False, quantity: str = "measurement"
+        self,
+        X: Table,
+        return_std: bool = False,
+        quantity: str = "measurement",
+        exposure: ArrayLike | None = None,
     ) -> Float[np.ndarray, " M"] | tuple[Float[np.ndarray, " M"], Float[np.ndarray, " M"]]:
         """Predict the number of each row, in the graph or not.
 
@@ -227,17 +218,24 @@ class GraphRegressor(NestedParameters, RegressorMixin, BaseEstimator):
             Whether to return standard deviations too.
         quantity : {"measurement", "field"}, default "measurement"
             Whether the deviation is that of a new measurement at the row, noise included, or that
-            of the field. The mean is the same.
+            of the field. The mean is the same. Of counts, "field" is the mean count for an
+            exposure of 1.
+        exposure : array_like, shape (M,), or float, optional
+            Of counts: exposure of each measurement. Needed if ``fit`` had exposures.
 
         Returns
         -------
         numpy.ndarray, shape (M,), or two of them
         """
-        mean, std = self._predicted(X, quantity)
-        return (mean, std) if return_std else mean
+        predictive = self._predicted(X, quantity, exposure)
+        return (predictive.mean, predictive.std) if return_std else predictive.mean
 
     def predict_interval(
-        self, X: Table, coverage: float = 0.9, quantity: str = "measurement"
+        self,
+        X: Table,
+        coverage: float = 0.9,
+        quantity: str = "measurement",
+        exposure: ArrayLike | None = None,
     ) -> Float[np.ndarray, "M 2"]:
         """Predict an interval for each row that contains its number with a given probability.
 
@@ -247,10 +245,13 @@ class GraphRegressor(NestedParameters, RegressorMixin, BaseEstimator):
             As for `GraphClassifier.predict`.
         coverage : float, default 0.9
             Probability in (0, 1). Hyperparameters count as known, so that with very few labels
-            intervals are too narrow; `docs/measurements/regression.md` has figures.
+            intervals are too narrow; `docs/measurements/regression.md` has figures. Intervals of
+            counts end in counts, and hold at least this probability.
         quantity : {"measurement", "field"}, default "measurement"
             "measurement": for a new measurement at the row, noise included. "field": for the
             field itself, which is narrower.
+        exposure : array_like, shape (M,), or float, optional
+            As for `predict`.
 
         Returns
         -------
@@ -260,9 +261,9 @@ class GraphRegressor(NestedParameters, RegressorMixin, BaseEstimator):
         Raises
         ------
         InvalidInput
-            If ``coverage`` or ``quantity`` cannot be used.
+            If ``coverage``, ``quantity`` or ``exposure`` cannot be used.
         """
-        return intervals(*self._predicted(X, quantity), coverage)
+        return self._predicted(X, quantity, exposure).interval(coverage)
 
     def leave_one_out(self) -> tuple[Float[np.ndarray, " J"], Float[np.ndarray, " J"]]:
         """Predict each given number from all others, without new fits.
@@ -271,14 +272,21 @@ class GraphRegressor(NestedParameters, RegressorMixin, BaseEstimator):
         -------
         mean, std : numpy.ndarray, shape (J,)
             Mean and standard deviation of each number, noise included, in the order of the rows.
-            Graph and hyperparameters are those of all numbers.
+            Graph and hyperparameters are those of all numbers. What the other counts say of log
+            rates is kept, too.
         """
         check_is_fitted(self)
-        mean, std = self.regression_.leave_one_out()
-        return self._location + self._spread * mean, self._spread * std
+        found = self.posterior_.left_out
+        return found.mean, found.std
 
-    def score(self, X: Table, y: Labels, sample_weight: ArrayLike | None = None) -> float:
-        """Return R², the share of variance that `predict` explains, at rows with a number.
+    def score(
+        self,
+        X: Table,
+        y: Labels,
+        sample_weight: ArrayLike | None = None,
+        exposure: ArrayLike | None = None,
+    ) -> float:
+        """Return R² of `predict`, or the mean log probability of counts, at rows with a number.
 
         Parameters
         ----------
@@ -286,15 +294,21 @@ class GraphRegressor(NestedParameters, RegressorMixin, BaseEstimator):
         y : array_like, shape (M,)
             Number of each row; rows without one are left out, with a warning.
         sample_weight : array_like, shape (M,), optional
+            Weights of the rows in the mean.
+        exposure : array_like, shape (M,), or float, optional
+            As for `predict`.
 
         Returns
         -------
         float
-            At most 1; NaN, with a warning, if no row has a number.
+            R² is at most 1, a log probability at most 0; NaN, with a warning, if no row has a
+            number.
         """
+        check_is_fitted(self)
         require_same_order(X, y)
         X, y = rows_to_predict(self, X), labels_of_names(y, graph_of(X))
         numbers = numbers_of(y)
+        self.posterior_.model.check(numbers)
         known = ~np.isnan(numbers)
         if not known.all():
             words = "left out of the score" if known.any() else "all, so the score is NaN"
@@ -305,8 +319,8 @@ class GraphRegressor(NestedParameters, RegressorMixin, BaseEstimator):
         if not known.any():
             return float("nan")
         weights = weights_of_rows(sample_weight, len(numbers))[known]
-        predicted = np.asarray(self.predict(X))[known]
-        return float(r2_score(numbers[known], predicted, sample_weight=weights))
+        predictive = self._predicted(X, "measurement", exposure).at(known)
+        return self.posterior_.score(predictive, numbers[known], weights)
 
     def save(self, path: str | Path, extra: Groups = None) -> None:
         """Write all that prediction needs to one NetCDF file, which `graphuq.load` reads.
@@ -330,9 +344,10 @@ class GraphRegressor(NestedParameters, RegressorMixin, BaseEstimator):
         """
         return load_regressor(cls, path)
 
-    def get_model(self) -> Regression:
+    def get_model(self) -> NumbersModel:
         """Return the parameter ``model`` as a value, also where it is a word or text."""
-        model: Regression = part_from(self.model, {"auto": Regression}, Regression, "model")
+        words = {"auto": Regression, "counts": Counts}
+        model: NumbersModel = part_from(self.model, words, NumbersModel, "model")
         return model
 
     def _html_repr(self) -> str:
@@ -344,51 +359,34 @@ class GraphRegressor(NestedParameters, RegressorMixin, BaseEstimator):
 
         return regressor_html(self) + parameters
 
-    def _checked_model(self) -> Regression:
+    def _checked_model(self) -> NumbersModel:
         """Return the model, after checks of all parameters that need no data."""
         word = graph_from(self.graph)
         check_words(word, self.n_neighbors, self.n_eigenpairs, self.out_of_sample)
         return self.get_model()
 
     def _value_of(self, name: str) -> Any:
-        if name == "weights" and self._chooses_weights():
-            return SelfTuning(SHARPNESS)
+        if name == "weights" and (own := chosen_weights(self)) is not None:
+            return own
         return self.get_model() if name == "model" else value_of(self, name)
 
-    def _chooses_weights(self) -> bool:
-        return is_word(self.graph, "knn") and is_word(self.weights, "auto")
-
-    def _describe(self, model: GraphRegression) -> None:
+    def _describe(self, posterior: NumbersPosterior) -> None:
         """Set the attributes of every row."""
-        self.regression_, self.prior_ = model, model.prior
-        mean, std = model.field()
-        self.transduction_ = self._location + self._spread * mean
-        self.transduction_std_ = self._spread * std
-        self.field_std_ = float(self._spread * model.field_std)
-        self.noise_std_ = float(self._spread * model.noise_std)
-        self.model_ = Regression(self.prior_, self.field_std_, self.noise_std_)
-        self.log_evidence_ = model.log_evidence - len(model.values) * float(np.log(self._spread))
-        components = model.spectrum.components
-        self.has_evidence_ = np.isin(components, components[model.labelled])
+        self.posterior_, self.model_ = posterior, posterior.model
+        self.prior_ = posterior.engine.prior
+        field = posterior.predictive(*posterior.latent, "field")
+        self.transduction_, self.transduction_std_ = field.mean, field.std
+        self.field_std_, self.noise_std_ = posterior.field_std, posterior.noise_std
+        self.log_evidence_ = posterior.log_evidence
+        components = posterior.engine.spectrum.components
+        self.has_evidence_ = np.isin(components, components[posterior.engine.labelled])
 
-    def _predicted(
-        self, X: Table, quantity: str
-    ) -> tuple[Float[np.ndarray, " M"], Float[np.ndarray, " M"]]:
-        """Return means and standard deviations of the field, or of measurements, in units of y."""
+    def _predicted(self, X: Table, quantity: str, exposure: Any) -> Predictive:
+        """Return the distributions of measurements, or of the field, at rows."""
         check_is_fitted(self)
         weights, nodes = connected_rows(self, X, "the mean of all numbers is predicted")
-        return self._at_rows(weights, nodes, quantity)
-
-    def _at_rows(
-        self, weights: Any, nodes: Int[np.ndarray, " M"], quantity: str
-    ) -> tuple[Float[np.ndarray, " M"], Float[np.ndarray, " M"]]:
-        """Return means and standard deviations of rows with weights to the nodes."""
-        mean, std = self.regression_.field_at(*in_basis(self, weights, self.regression_.spectrum))
-        mean, std = self._location + self._spread * mean, self._spread * std
-        inside = nodes >= 0
-        mean[inside] = self.transduction_[nodes[inside]]
-        std[inside] = self.transduction_std_[nodes[inside]]
-        return mean, deviations(std, self.noise_std_, quantity)
+        seen = exposure_to_predict(self, exposure, quantity, len(nodes))
+        return predictive_of(self, weights, nodes, quantity, seen)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -9,7 +9,6 @@ import numpy as np
 from graphuq.classifier.saving import describe_features, params_from, stored_params
 from graphuq.classifier.types import Groups
 from graphuq.errors import StorageError
-from graphuq.evidence.regression import GraphRegression
 from graphuq.graphs import FeatureSpace
 from graphuq.priors import Prior
 from graphuq.results.storage import read_tree, write_tree
@@ -22,8 +21,6 @@ if TYPE_CHECKING:
     import xarray as xr
 
     from graphuq.classifier.regressor.regressor import GraphRegressor
-
-GIVEN = ("labelled", "values", "weights")  # arrays with one entry a number
 
 
 def save_regressor(regressor: "GraphRegressor", path: str | Path, extra: Groups = None) -> None:
@@ -45,21 +42,24 @@ def save_regressor(regressor: "GraphRegressor", path: str | Path, extra: Groups 
     require_extra("files")
     import xarray as xr
 
-    model, space = regressor.regression_, regressor._feature_space
+    posterior, space = regressor.posterior_, regressor._feature_space
+    engine = posterior.engine
     stored = xr.Dataset() if space is None else space.to_dataset()
     stored.attrs |= {
         "n_features": regressor.n_features_in_,
         "params": json.dumps(stored_params(regressor)),
-        "prior": to_json(model.prior, "prior"),
-        "field_std": model.field_std,
-        "noise_std": model.noise_std,
-        "location": regressor._location,
-        "spread": regressor._spread,
+        "prior": to_json(engine.prior, "prior"),
+        "field_std": engine.field_std,
+        "noise_std": engine.noise_std,
+        "location": posterior.location,
+        "spread": posterior.spread,
     }
     if hasattr(regressor, "feature_names_in_"):
         stored["feature_names"] = ("feature", regressor.feature_names_in_.astype(str))
-    given = {name: ("labelled_node", getattr(model, name)) for name in GIVEN}
-    groups = {"regressor": stored, "spectrum": model.spectrum.to_dataset()}
+    if regressor.exposure_ is not None:
+        stored["exposure"] = ("row", regressor.exposure_)
+    given = {name: ("labelled_node", values) for name, values in posterior.stored_arrays().items()}
+    groups = {"regressor": stored, "spectrum": engine.spectrum.to_dataset()}
     groups |= {"given": xr.Dataset(given)} | (extra or {})
     write_tree(xr.DataTree.from_dict(groups), path)
 
@@ -89,18 +89,17 @@ def regressor_from(kind: "type[GraphRegressor]", tree: "xr.DataTree") -> "GraphR
         params.setdefault("graph", "precomputed")
     regressor = kind(**params)
     describe_features(regressor, stored, space)
-    regressor._location = float(stored.attrs["location"])
-    regressor._spread = float(stored.attrs["spread"])
-    labelled, values, weights = (np.asarray(given[name]) for name in GIVEN)
+    regressor.exposure_ = np.asarray(stored["exposure"]) if "exposure" in stored else None
+    attrs = stored.attrs
+    settings = {name: float(attrs[name]) for name in ("field_std", "noise_std")}
     regressor._describe(
-        GraphRegression(
+        regressor.get_model().posterior_kind.restored(
             Spectrum.from_dataset(tree["spectrum"].to_dataset()),
-            from_json(stored.attrs["prior"], Prior),
-            labelled,
-            values,
-            float(stored.attrs["field_std"]),
-            float(stored.attrs["noise_std"]),
-            weights,
+            from_json(attrs["prior"], Prior),
+            settings,
+            {str(name): np.asarray(values) for name, values in given.items()},
+            float(attrs["location"]),
+            float(attrs["spread"]),
         )
     )
     return regressor

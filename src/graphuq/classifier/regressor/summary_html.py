@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from graphuq.classifier.regressor.rows import unit_of_field
 from graphuq.classifier.regressor.trust import COVERAGES, Predicted, left_out, trust_of
 from graphuq.classifier.regressor.values import COLOR_ENDS, number_format
 from graphuq.results.map_html import map_html, map_words, places_on_map
@@ -19,13 +20,14 @@ N_COLORS = len(NUMBER_COLORS["light"])
 
 def regressor_html(regressor: "GraphRegressor") -> Html:
     """Return verdict, size of the errors, coverage of the intervals and a small map."""
-    model, others = regressor.regression_, left_out(regressor)
-    show, _ = number_format(regressor._spread)
+    others = left_out(regressor)
+    show, _ = number_format(regressor.posterior_.unit)
+    noise, _ = number_format(regressor.posterior_.spread)
     size = (
-        f"{len(regressor.transduction_):,} rows, {len(model.values):,} with a number. "
+        f"{len(regressor.transduction_):,} rows, {len(others.known):,} with a number. "
         f"Left out one at a time, given numbers are off by {show(others.error)} (root mean "
         f"square); their standard deviation is {show(float(others.known.std()))}, and that of the "
-        f"noise {show(regressor.noise_std_)}."
+        f"{regressor.posterior_.noise} {noise(regressor.noise_std_)}."
     )
     return element(
         "section",
@@ -53,17 +55,18 @@ def _coverage(others: Predicted) -> Html:
 
 def _map(regressor: "GraphRegressor") -> Html:
     """Return a picture of rows beside similar ones, coloured by predicted number."""
-    model, mean = regressor.regression_, regressor.transduction_
+    model, mean = regressor.posterior_.engine, regressor.transduction_
     nodes, places = places_on_map(model.spectrum, model.labelled)
     low, high = np.quantile(mean, COLOR_ENDS)
-    show, _ = number_format(regressor._spread)
+    show, _ = number_format(unit_of_field(regressor))
     inner = np.linspace(low, high, N_COLORS + 1)[1:-1]
     level = np.searchsorted(inner, mean[nodes])
     kinds = [(f"v{k}", level == k) for k in range(N_COLORS)]
     words = map_words(len(nodes), len(mean), "rows")
     scale = [element("i", "●", class_=f"v{k}", aria_hidden="true") for k in range(N_COLORS)]
     ends = joined(f"{show(low)} ", *scale, f" {show(high)}")
-    note = joined(f"{words}. Ringed: with a number. Predicted: ", ends)
+    what = "Predicted" if regressor.exposure_ is None else "Predicted for an exposure of 1"
+    note = joined(f"{words}. Ringed: with a number. {what}: ", ends)
     given = np.isin(nodes, model.labelled)
     return map_html(places, given, kinds, f"Map of {words}, coloured by predicted number", note)
 

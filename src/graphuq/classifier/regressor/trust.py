@@ -4,9 +4,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
-from scipy.stats import norm
 
+from graphuq.classifier.regressor.rows import predictive_of_fit
 from graphuq.evidence.regression import columns
+from graphuq.models.predictive import Predictive
 from graphuq.results.trust.base import Check, Level, Trust
 from graphuq.results.trust.chance import N_SIMULATED, bounds_of_error
 
@@ -23,38 +24,47 @@ class Predicted(NamedTuple):
 
     Attributes
     ----------
-    known, mean, std : numpy.ndarray, shape (n,)
-        Numbers, and means and standard deviations of what was predicted, noise included.
-    draws : numpy.ndarray, shape (S, m), optional
-        Draws of ``(known − mean) / std`` at m of the numbers by the model; by default
+    known : numpy.ndarray, shape (n,)
+    predictive : Predictive
+        Distributions of what was predicted, noise included.
+    draws : numpy.ndarray, shape (S, n), optional
+        Draws by the model of fields with noise, in deviations from their means; by default
         independent ones.
     """
 
     known: Float[np.ndarray, " n"]
-    mean: Float[np.ndarray, " n"]
-    std: Float[np.ndarray, " n"]
-    draws: Float[np.ndarray, "S m"] | None = None
+    predictive: Predictive
+    draws: Float[np.ndarray, "S n"] | None = None
 
     @property
     def error(self) -> float:
         """Root mean square error."""
-        return float(np.sqrt(np.mean((self.known - self.mean) ** 2)))
+        return float(np.sqrt(np.mean((self.known - self.predictive.mean) ** 2)))
 
     def holds(self, coverage: float) -> Bool[np.ndarray, " n"]:
         """Whether the interval of a given probability holds each number."""
-        return np.abs(self.known - self.mean) <= norm.ppf((1 + coverage) / 2) * self.std
+        low, high = self.predictive.interval(coverage).T
+        return (low <= self.known) & (self.known <= high)
 
     def shares(self) -> Float[np.ndarray, " 4"]:
-        """Share of numbers in intervals of each of `COVERAGES`."""
-        return np.array([self.holds(coverage).mean() for coverage in COVERAGES])
+        """Share of numbers in intervals of each of `COVERAGES`; see `Predictive.inside`."""
+        return np.array([self.predictive.inside(self.known, p).mean() for p in COVERAGES])
+
+    def shares_by_chance(self) -> Float[np.ndarray, "S 4"]:
+        """Return the same of numbers that the model simulates."""
+        rng, draws = np.random.default_rng(0), self.draws
+        if draws is None:
+            draws = rng.normal(size=(N_SIMULATED, len(self.known)))
+        rows = slice(None, draws.shape[1])
+        simulated = self.predictive.at(rows).simulated(draws, rng)
+        found = [self.predictive.at(rows).inside(simulated, p).mean(axis=1) for p in COVERAGES]
+        return np.stack(found, axis=1)
 
 
 def left_out(regressor: "GraphRegressor") -> Predicted:
     """Return each given number beside its leave-one-out prediction."""
-    model = regressor.regression_
-    return Predicted(
-        regressor._location + regressor._spread * model.values, *regressor.leave_one_out()
-    )
+    posterior = regressor.posterior_
+    return Predicted(posterior.given, posterior.left_out)
 
 
 def held_out(
@@ -63,21 +73,21 @@ def held_out(
     """Return the true numbers of rows without a given one, or None if none is known."""
     if truth is None:
         return None
-    model = regressor.regression_
-    rows = np.setdiff1d(np.flatnonzero(~np.isnan(truth)), model.labelled)
+    regressor.posterior_.model.check(truth, "truth")
+    rows = np.setdiff1d(np.flatnonzero(~np.isnan(truth)), regressor.posterior_.engine.labelled)
     if not len(rows):
         return None
-    std = np.hypot(regressor.transduction_std_[rows], regressor.noise_std_)
-    draws = _errors_of_field(regressor, rows)
-    return Predicted(truth[rows], regressor.transduction_[rows], std, draws)
+    if len(rows) > MAX_SIMULATED:  # the first ones are simulated
+        rows = np.random.default_rng(0).permutation(rows)
+    predictive = predictive_of_fit(regressor, "measurement").at(rows)
+    return Predicted(truth[rows], predictive, _errors_of_field(regressor, rows[:MAX_SIMULATED]))
 
 
 def _errors_of_field(
     regressor: "GraphRegressor", rows: Int[np.ndarray, " n"]
-) -> Float[np.ndarray, "S m"]:
+) -> Float[np.ndarray, "S n"]:
     """Draw standardised errors at some rows by the model: those of neighbours are alike."""
-    rng, model = np.random.default_rng(0), regressor.regression_
-    rows = np.sort(rng.permutation(rows)[:MAX_SIMULATED])
+    rng, model = np.random.default_rng(0), regressor.posterior_.engine
     scale = model.spectrum.node_scale[rows]
     phi = columns(np.asarray(model.spectrum.basis[rows]), scale)
     values, vectors = np.linalg.eigh(model.coefficients[1])
@@ -105,7 +115,7 @@ def trust_of(regressor: "GraphRegressor", truth: Float[np.ndarray, " N"] | None 
     return Trust(
         {
             "numbers": _check_numbers(len(others.known)),
-            "graph": check_graph(others),
+            "graph": check_graph(regressor.posterior_.explained, regressor.posterior_.measure),
             "intervals": check_intervals(others if true is None else true, words),
             "components": _check_components(regressor),
         }
@@ -123,13 +133,8 @@ def check_intervals(predicted: Predicted, words: str) -> Check:
     off = np.abs(found - nominal)
     worst = int(off.argmax())
     error = float(off[worst])
-    draws = predicted.draws
-    if draws is None:
-        shape = (N_SIMULATED, len(predicted.known))
-        draws = np.random.default_rng(0).normal(size=shape)
-    half = norm.ppf((1 + nominal) / 2)
-    shares = np.stack([(np.abs(draws) <= width).mean(axis=1) for width in half], axis=1)
-    amber, red, why = bounds_of_error(np.abs(shares - nominal).max(axis=1), "numbers")
+    off_by_chance = np.abs(predicted.shares_by_chance() - nominal).max(axis=1)
+    amber, red, why = bounds_of_error(off_by_chance, "numbers")
     sentence = (
         f"At {len(predicted.known):,} {words} intervals of {COVERAGES[worst]:.0%} hold "
         f"{found[worst]:.0%} (off by {error:.3f}; the bound is {amber:.3g}{why})."
@@ -142,14 +147,11 @@ def check_intervals(predicted: Predicted, words: str) -> Check:
     return Check(error, amber, level, f"{sentence} {remedy}")
 
 
-def check_graph(predicted: Predicted) -> Check:
+def check_graph(explained: float, measure: str) -> Check:
     """Check that a number is predicted better by the graph than by the mean of the others."""
-    n = len(predicted.known)
-    by_mean = (predicted.known - predicted.known.mean()) * n / (n - 1)  # leave-one-out, too
-    explained = 1 - predicted.error**2 / float(np.mean(by_mean**2))
     if explained > 0:
         sentence = f"Without its own number, a row's prediction explains {explained:.0%} of the "
-        return Check(explained, 0.0, "green", f"{sentence}variance of the given numbers.")
+        return Check(explained, 0.0, "green", f"{sentence}{measure} of the given numbers.")
     return Check(
         explained,
         0.0,

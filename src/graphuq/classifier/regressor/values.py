@@ -6,8 +6,7 @@ from decimal import ROUND_HALF_UP, Decimal
 from typing import Any
 
 import numpy as np
-from jaxtyping import Bool, Float
-from scipy.stats import norm
+from jaxtyping import Float
 from sklearn.exceptions import DataConversionWarning
 
 from graphuq.classifier.labels import NO_CLASSES, label_array, unknown_mask
@@ -15,7 +14,6 @@ from graphuq.classifier.types import Labels
 from graphuq.errors import InvalidInput, require
 from graphuq.utils.user_warnings import warn_user
 
-QUANTITIES = ("measurement", "field")
 COLOR_ENDS = (0.02, 0.98)  # quantiles at the ends of colours: one row cannot take them all
 CLASSES = "give numbers, or use GraphClassifier for classes"
 
@@ -65,61 +63,6 @@ def numbers_of(y: Labels, argument: str = "y", remedy: str = CLASSES) -> Float[n
         "give NaN where the number is unknown",
     )
     return numbers
-
-
-def check_known(numbers: Float[np.ndarray, " N"], known: Bool[np.ndarray, " N"]) -> None:
-    """Require two different numbers at least, which have a mean and a deviation."""
-    require(
-        known.any(),
-        "y",
-        f"no number with a weight above zero among {len(numbers)} rows",
-        "give the number of at least two rows",
-    )
-    require(
-        len(np.unique(numbers[known])) > 1,
-        "y",
-        f"{numbers[known][0]:g} is the only number at {int(known.sum())} row(s)",
-        "give two different numbers at least",
-    )
-
-
-def deviations(
-    field_std: Float[np.ndarray, " M"], noise_std: float, quantity: str
-) -> Float[np.ndarray, " M"]:
-    """Return standard deviations of a quantity, from those of the field.
-
-    Raises
-    ------
-    InvalidInput
-        If the quantity is unknown.
-    """
-    require(
-        isinstance(quantity, str) and quantity in QUANTITIES,
-        "quantity",
-        f"{quantity!r} is unknown",
-        f"use one of {', '.join(QUANTITIES)}",
-    )
-    return field_std if quantity == "field" else np.hypot(field_std, noise_std)
-
-
-def intervals(
-    mean: Float[np.ndarray, " M"], std: Float[np.ndarray, " M"], coverage: float
-) -> Float[np.ndarray, "M 2"]:
-    """Return the interval of each normal distribution that holds a given probability.
-
-    Raises
-    ------
-    InvalidInput
-        If ``coverage`` is not a probability.
-    """
-    require(
-        0 < coverage < 1,
-        "coverage",
-        f"{coverage!r}",
-        "use a probability between 0 and 1, such as 0.9",
-    )
-    half = norm.ppf((1 + coverage) / 2) * std
-    return np.column_stack([mean - half, mean + half])
 
 
 def number_format(spread: float) -> tuple[Callable[[float], str], int | None]:

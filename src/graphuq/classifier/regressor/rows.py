@@ -1,0 +1,92 @@
+"""Rows of a regressor: graph and spectrum of the fit, and distributions at rows of any kind."""
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from graphuq.classifier.new_rows import in_basis
+from graphuq.classifier.options import build_graph, is_word, n_pairs_of
+from graphuq.graphs import Graph, SelfTuning
+from graphuq.graphs.signs import require_no_signs
+from graphuq.models.predictive import Predictive
+from graphuq.spectrum import Spectrum, laplacian_spectrum
+from graphuq.utils.progress import reporting
+
+if TYPE_CHECKING:
+    from graphuq.classifier.regressor.regressor import GraphRegressor
+
+SHARPNESS = 1.0  # of the weights "auto" of a nearest-neighbour graph; docs/archive/regression.md
+
+
+def chosen_weights(regressor: "GraphRegressor") -> SelfTuning | None:
+    """Return the weights that "auto" stands for in a nearest-neighbour graph, else None."""
+    is_auto = is_word(regressor.graph, "knn") and is_word(regressor.weights, "auto")
+    return SelfTuning(SHARPNESS) if is_auto else None
+
+
+def spectrum_of(regressor: "GraphRegressor", graph: Any, X: Any) -> tuple[Graph, Spectrum]:
+    """Return the graph of the rows, and the eigenpairs of its Laplacian."""
+    own = chosen_weights(regressor)
+    with reporting(regressor.progress) as report:
+        found = build_graph(
+            graph,
+            X,
+            regressor.n_neighbors,
+            regressor.weights if own is None else own,
+            regressor.metric,
+            report,
+            getattr(regressor, "feature_names_in_", None),
+        )
+        require_no_signs(found.weights, "no number is the opposite of another")
+        spectrum = laplacian_spectrum(
+            found,
+            regressor.laplacian,
+            n_pairs_of(regressor.n_eigenpairs, found.n_nodes),
+            tail_eigenvalue=regressor.tail_eigenvalue,
+            progress=report,
+        )
+    return found, spectrum
+
+
+def predictive_of(
+    regressor: "GraphRegressor",
+    weights: Any,
+    nodes: Int[np.ndarray, " M"],
+    quantity: str,
+    exposure: Float[np.ndarray, " M"] | float,
+) -> Predictive:
+    """Return distributions at rows with weights to the nodes; ``nodes`` is −1 at new rows."""
+    posterior = regressor.posterior_
+    mean, std = posterior.latent_at(*in_basis(regressor, weights, posterior.engine.spectrum))
+    inside = nodes >= 0
+    for values, own in zip((mean, std), posterior.latent, strict=True):
+        values[inside] = own[nodes[inside]]
+    return posterior.predictive(mean, std, quantity, exposure)
+
+
+def predictive_of_fit(regressor: "GraphRegressor", quantity: str) -> Predictive:
+    """Return distributions at the rows of the fit, each with its own exposure."""
+    posterior, seen = regressor.posterior_, exposure_of_fit(regressor)
+    return posterior.predictive(*posterior.latent, quantity, seen)
+
+
+def exposure_of_fit(regressor: "GraphRegressor") -> Float[np.ndarray, " N"]:
+    """Return the exposure of each row of the fit, 1 by default."""
+    own = regressor.exposure_
+    return np.ones(len(regressor.transduction_)) if own is None else own
+
+
+def given_of_fit(regressor: "GraphRegressor") -> Float[np.ndarray, " N"]:
+    """Return the number that each row of the fit was given, NaN without one."""
+    posterior = regressor.posterior_
+    found = np.full(len(regressor.transduction_), np.nan)
+    found[posterior.engine.labelled] = posterior.given
+    return found
+
+
+def unit_of_field(regressor: "GraphRegressor") -> float:
+    """Return the size of differences in `transduction_`, by which they are rounded."""
+    if regressor.exposure_ is None:
+        return regressor.posterior_.unit
+    return float(regressor.transduction_.std()) or 1.0

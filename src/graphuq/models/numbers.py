@@ -1,0 +1,251 @@
+"""What models of numbers and of counts share: given numbers in, distributions out."""
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+from jaxtyping import Bool, Float, Int
+
+from graphuq.errors import require
+from graphuq.evidence.counts import GraphCounts
+from graphuq.evidence.regression import GraphRegression
+from graphuq.models.evidence import prior_of
+from graphuq.models.predictive import Predictive
+from graphuq.priors import Prior
+from graphuq.utils.concurrency import cached_property
+
+QUANTITIES = ("measurement", "field")
+
+
+class GivenNumbers(NamedTuple):
+    """Rows with a number.
+
+    Attributes
+    ----------
+    nodes : numpy.ndarray of int, shape (J,)
+    numbers, weights, exposure : numpy.ndarray, shape (J,)
+    """
+
+    nodes: Int[np.ndarray, " J"]
+    numbers: Float[np.ndarray, " J"]
+    weights: Float[np.ndarray, " J"]
+    exposure: Float[np.ndarray, " J"]
+
+
+class NumbersModel(ABC):
+    """Prior of a field and its size, and what is seen of it."""
+
+    takes_exposure: ClassVar[bool] = False
+    takes_weights: ClassVar[bool] = True
+    posterior_kind: ClassVar[type["NumbersPosterior"]]
+    prior: Any
+    field_std: Any
+    noise_std: Any
+
+    @abstractmethod
+    def check(self, numbers: Float[np.ndarray, " N"], argument: str = "y") -> None:
+        """Raise `InvalidInput` for numbers that the model cannot be of; NaN is unknown."""
+
+    @abstractmethod
+    def check_given(self, numbers: Float[np.ndarray, " N"], known: Bool[np.ndarray, " N"]) -> None:
+        """Raise `InvalidInput` for given numbers that say too little for a fit."""
+
+    @abstractmethod
+    def posterior(self, basis: Any, given: GivenNumbers) -> "NumbersPosterior":
+        """Return the posterior of the field; see `graphuq.GraphRegressor`.
+
+        Parameters
+        ----------
+        basis : Spectrum
+        given : GivenNumbers
+        """
+
+    def _check_prior(self) -> None:
+        """Raise `InvalidInput` for a prior that is unknown or learns something."""
+        prior: Prior = prior_of(self.prior)
+        require(
+            not prior.learnt,
+            "prior",
+            f"{', '.join(prior.learnt)} of {prior} is a distribution",
+            "give a number, or prior='auto'",
+        )
+
+    def _fixed(self, unit: float) -> dict[str, Any]:
+        """Return the deviations that are given, in a unit."""
+        names = ("field_std", "noise_std")
+        given = {name: getattr(self, name) for name in names}
+        return {name: value / unit for name, value in given.items() if not is_auto(value)}
+
+    @property
+    def _learnt(self) -> list[str]:
+        """Names of what the evidence chooses."""
+        shape = ("tau", "alpha") if is_auto(self.prior) else ()
+        scales = [n for n in ("field_std", "noise_std") if is_auto(getattr(self, n))]
+        return [*shape, *scales]
+
+
+def is_auto(value: Any) -> bool:
+    """Return whether a parameter is the word "auto"."""
+    return isinstance(value, str) and value == "auto"
+
+
+@dataclass(frozen=True, eq=False)
+class NumbersPosterior(ABC):
+    """Posterior of a field given numbers: the latent number of a row is ``location + spread f``.
+
+    Parameters
+    ----------
+    engine : GraphRegression or GraphCounts
+        The posterior of f.
+    location, spread : float
+    """
+
+    engine_kind: ClassVar[type[GraphRegression] | type[GraphCounts]]
+    model_kind: ClassVar[type[NumbersModel]]
+    noise: ClassVar[str]
+    """What `noise_std` is of, in words."""
+    measure: ClassVar[str]
+    """What `explained` is a share of."""
+    arrays: ClassVar[tuple[str, ...]]
+    """Fields of the engine with an entry for each given number."""
+
+    engine: Any
+    location: float
+    spread: float
+
+    @property
+    def field_std(self) -> float:
+        """Standard deviation of the field, in units of the latent number."""
+        return float(self.spread * self.engine.field_std)
+
+    @property
+    def noise_std(self) -> float:
+        """Standard deviation of the noise, in units of the latent number."""
+        return float(self.spread * self.engine.noise_std)
+
+    @property
+    def model(self) -> NumbersModel:
+        """The model with everything that the numbers chose."""
+        kind: Any = self.model_kind
+        found: NumbersModel = kind(self.engine.prior, self.field_std, self.noise_std)
+        return found
+
+    def stored_arrays(self) -> dict[str, np.ndarray]:
+        """Return what a file holds of the given numbers, an entry each."""
+        return {name: getattr(self.engine, name) for name in self.arrays}
+
+    @classmethod
+    def restored(
+        cls,
+        spectrum: Any,
+        prior: Prior,
+        settings: dict[str, float],
+        stored: dict[str, np.ndarray],
+        location: float,
+        spread: float,
+    ) -> "NumbersPosterior":
+        """Return the posterior of what a file holds."""
+        values: dict[str, Any] = {name: stored[name] for name in cls.arrays} | settings
+        engine = cls.engine_kind(spectrum, prior, **values)
+        return cls(engine, location, spread)
+
+    @property
+    @abstractmethod
+    def given(self) -> Float[np.ndarray, " J"]:
+        """The given numbers."""
+
+    @property
+    @abstractmethod
+    def unit(self) -> float:
+        """Size of differences between numbers, by which they are rounded where they are shown."""
+
+    @property
+    @abstractmethod
+    def log_evidence(self) -> float:
+        """Log density, or log probability, of the given numbers."""
+
+    @cached_property
+    def latent(self) -> tuple[Float[np.ndarray, " N"], Float[np.ndarray, " N"]]:
+        """Mean and standard deviation of the latent number of every node, without noise."""
+        return self._in_units(*self.engine.field())
+
+    def latent_at(
+        self, rows: Float[np.ndarray, "M L"], scale: Float[np.ndarray, " M"]
+    ) -> tuple[Float[np.ndarray, " M"], Float[np.ndarray, " M"]]:
+        """Return the same of other rows; see `GraphRegression.field_at`."""
+        return self._in_units(*self.engine.field_at(rows, scale))
+
+    def _in_units(
+        self, mean: Float[np.ndarray, " M"], std: Float[np.ndarray, " M"]
+    ) -> tuple[Float[np.ndarray, " M"], Float[np.ndarray, " M"]]:
+        return self.location + self.spread * mean, self.spread * std
+
+    def predictive(
+        self,
+        mean: Float[np.ndarray, " M"],
+        std: Float[np.ndarray, " M"],
+        quantity: str,
+        exposure: Float[np.ndarray, " M"] | float = 1.0,
+    ) -> Predictive:
+        """Return the distribution of a new measurement, or of the field, at rows.
+
+        Parameters
+        ----------
+        mean, std : numpy.ndarray, shape (M,)
+            Of the latent numbers.
+        quantity : {"measurement", "field"}
+        exposure : numpy.ndarray, shape (M,), or float
+            Of counts, for a measurement.
+
+        Raises
+        ------
+        InvalidInput
+            If the quantity is unknown.
+        """
+        require(
+            isinstance(quantity, str) and quantity in QUANTITIES,
+            "quantity",
+            f"{quantity!r} is unknown",
+            f"use one of {', '.join(QUANTITIES)}",
+        )
+        if quantity == "field":
+            return self._field(mean, std)
+        return self._measured(mean, np.hypot(std, self.noise_std), exposure)
+
+    @abstractmethod
+    def _field(self, mean: Float[np.ndarray, " M"], std: Float[np.ndarray, " M"]) -> Predictive: ...
+
+    @abstractmethod
+    def _measured(
+        self,
+        mean: Float[np.ndarray, " M"],
+        std: Float[np.ndarray, " M"],
+        exposure: Float[np.ndarray, " M"] | float,
+    ) -> Predictive:
+        """Return the distribution of measurements, given latent numbers with their noise."""
+
+    @cached_property
+    @abstractmethod
+    def left_out(self) -> Predictive:
+        """Distribution of each given number by all others."""
+
+    @property
+    @abstractmethod
+    def explained(self) -> float:
+        """Share that the others explain, by the graph, of what their mean leaves; at most 1."""
+
+    @abstractmethod
+    def score(
+        self,
+        predictive: Any,
+        known: Float[np.ndarray, " M"],
+        weights: Float[np.ndarray, " M"],
+    ) -> float:
+        """Return the score of predictions, given the true numbers; more is better."""
+
+    @abstractmethod
+    def most_uncertain(
+        self, nodes: Int[np.ndarray, " M"], n: int, exposure: Float[np.ndarray, " M"]
+    ) -> Int[np.ndarray, " B"]:
+        """Return nodes to measure next; see `GraphRegression.most_uncertain`."""
