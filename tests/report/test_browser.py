@@ -437,6 +437,37 @@ def test_map_of_numbers(numbers):
     assert page.evaluate("document.documentElement.scrollWidth") == 400
 
 
+def test_map_of_counts(page, tmp_path):
+    """Details have counts for the exposure of the row; colours are those for an exposure of 1."""
+    x, rng = np.linspace(0, 6, 120)[:, None], np.random.default_rng(0)
+    people = rng.uniform(1000, 3000, 120)
+    counts = rng.poisson(people * 0.01 * np.exp(np.sin(x[:, 0])))
+    y = np.where(np.arange(120) % 4 == 0, counts, np.nan)
+    regressor = gq.GraphRegressor(model="counts").fit(x, y, exposure=people)
+    gq.write_report(regressor, tmp_path / "counts.html")
+    page.goto((tmp_path / "counts.html").as_uri())
+    show, _ = number_format(regressor.posterior_.unit)
+    rate = regressor.transduction_
+    show_rate, _ = number_format(rate.std())
+    mean, std = regressor.predict(x, return_std=True, exposure=people)
+    low, high = regressor.predict_interval(x, exposure=people).T
+    page.focus("#map")
+    visited = set()
+    for key in ["ArrowRight"] * 9 + ["ArrowDown"] * 9:
+        page.keyboard.press(key)
+        row = int(page.locator("#details h3").inner_text().removeprefix("row "))
+        visited.add(row)
+        shown = page.locator("#details td:nth-child(2)").all_inner_texts()
+        given = "–" if np.isnan(y[row]) else show(y[row])
+        expected = [show(value[row]) for value in (mean, std, low, high)]
+        assert shown == [*expected, show_rate(rate[row]), given]
+    assert len(visited) > 6
+    ends = [show_rate(end) for end in np.quantile(rate, [0.02, 0.98])]
+    legend = page.locator("#legend").inner_text().split("\n")
+    assert legend == [f"{ends[0]} or less", f"{ends[1]} or more"]
+    assert serious_findings(page) == []
+
+
 def test_without_script_figures_and_tables_remain(browser, report):
     _, result, ids = report
     context = browser.new_context(java_script_enabled=False, offline=True)
