@@ -64,6 +64,11 @@ CLAIMS = {
     "data/tags.py": lambda names: (
         names["right"].mean() > 0.85 and abs(names["right"].mean() - names["expected"]) < 0.08
     ),
+    "data/counts.py": lambda names: (
+        names["error"] < 0.5 * names["error_average"]
+        and 0.85 < names["inside"] < 0.98
+        and 0.1 < names["regressor"].noise_std_ < 0.5
+    ),
     "data/network.py": lambda names: names["accuracy"] > 0.9,
     "data/numbers_as_labels.py": lambda names: (
         names["error"] < names["error_process"] and 0.8 < names["inside"] < 0.97

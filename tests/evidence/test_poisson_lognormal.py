@@ -10,7 +10,7 @@ from graphuq.models.predictive import LogNormal, PoissonLogNormal
 
 CASES = [
     (0, 0.0, 1.0), (0, -8.0, 2.0), (0, 6.0, 3.0), (3, 1.0, 0.05), (7, -2.0, 1.5), (40, 3.0, 10.0),
-    (500, 6.5, 0.3), (2_000, 5.0, 1.0),
+    (500, 6.5, 0.3), (2_000, 5.0, 1.0), (0, -42.0, 44.0), (2, -30.0, 30.0),
 ]  # fmt: skip
 """Count, mean and standard deviation of the log rate."""
 

@@ -81,8 +81,13 @@ class GraphCounts:
 
     def replaced(self, **changes: Any) -> "GraphCounts":
         """Return the counts with other hyperparameters, whose passes begin where these ended."""
-        mean, variance, *_ = self.fixed_point
+        mean, variance = self._first if (found := self._found) is None else found[:2]
         return dataclasses.replace(self, start_mean=mean, start_variance=variance, **changes)
+
+    @property
+    def _found(self) -> "FixedPoint | None":
+        """The fixed point, if it was computed."""
+        return vars(self).get("fixed_point")
 
     @property
     def std(self) -> SpectralStd:
@@ -96,14 +101,22 @@ class GraphCounts:
 
         All are replaced at once. A pass that changes more than the one before it is followed by
         shorter ones.
+
+        Raises
+        ------
+        numpy.linalg.LinAlgError
+            If a field is so large beside its noise that variances are lost to rounding.
         """
         mean, variance = self._first
         step, last, log_ratio = 1.0, np.inf, np.nan
         for _ in range(MAX_PASSES):
             inverse = self._regression(mean, variance).inverse
-            others = mean - inverse.pull / inverse.diagonal
-            spread = 1 / inverse.diagonal - variance
+            with np.errstate(divide="ignore", invalid="ignore"):
+                others = mean - inverse.pull / inverse.diagonal
+                spread = 1 / inverse.diagonal - variance
+            _require_variances(spread)
             log_mass, at, width = sites_of(self.counts, others + self.log_exposure, spread)
+            _require_variances(width)
             at = at - self.log_exposure
             own = norm.logpdf(mean, others, np.sqrt(spread + variance))
             log_ratio = float((log_mass - own).sum())
@@ -117,8 +130,10 @@ class GraphCounts:
             if change > last:
                 step = max(step / 2, SMALLEST_STEP)
             last = change
-            new = 1 / variance + step * precision
-            mean, variance = (mean / variance + step * shift) / new, 1 / new
+            with np.errstate(all="ignore"):
+                new = 1 / variance + step * precision
+                mean, variance = (mean / variance + step * shift) / new, 1 / new
+            _require_variances(variance)
         return FixedPoint(mean, variance, log_ratio, False)
 
     @property
@@ -180,3 +195,9 @@ class GraphCounts:
         by_modes, by_tail, _ = self.regression.slopes()
         by_noise = 2 * self.noise_std**2 * float(self.regression.by_floor.sum())
         return by_modes, by_tail, by_noise
+
+
+def _require_variances(values: Float[np.ndarray, " J"]) -> None:
+    """Raise `LinAlgError` for numbers that are no variances."""
+    if not np.all(np.isfinite(values) & (values > 0)):
+        raise np.linalg.LinAlgError("variances are lost to rounding")

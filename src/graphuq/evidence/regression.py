@@ -334,8 +334,8 @@ def maximize_regression(start: Model, names: Sequence[str]) -> Model:
     def loss(at: np.ndarray) -> tuple[float, np.ndarray]:
         nonlocal latest
         offset = (at - medians) / widths
-        model = _with_values(latest, dict(zip(names, np.exp(at), strict=True)))
         try:
+            model = _with_values(latest, dict(zip(names, np.exp(at), strict=True)))
             value, slope = model.log_evidence, _slopes(model, names)
         except np.linalg.LinAlgError:
             return FAILED, np.zeros_like(at)

@@ -7,7 +7,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 from scipy.special import xlogy
 
-from graphuq.errors import NotConvergedWarning, require
+from graphuq.errors import InvalidInput, NotConvergedWarning, require
 from graphuq.evidence.counts import GraphCounts
 from graphuq.evidence.regression import maximize_regression
 from graphuq.models.evidence import prior_of
@@ -113,6 +113,11 @@ class Counts(NumbersModel):
         given : GivenNumbers
             Counts with their exposures.
 
+        Raises
+        ------
+        InvalidInput
+            If given hyperparameters leave no digits of the variances.
+
         Warns
         -----
         NotConvergedWarning
@@ -128,7 +133,15 @@ class Counts(NumbersModel):
             **self._fixed(1.0),
         )
         found = maximize_regression(start, self._learnt)
-        if not found.fixed_point.converged:
+        try:
+            converged = found.fixed_point.converged
+        except np.linalg.LinAlgError as error:
+            raise InvalidInput(
+                "model",
+                f"field_std {found.field_std:g} beside noise_std {found.noise_std:g}: {error}",
+                "give a smaller field_std, a larger noise_std, or 'auto'",
+            ) from None
+        if not converged:
             warn_user(
                 "expectation propagation of the counts did not converge; do not rely on the "
                 "answer, or give a larger noise_std",
