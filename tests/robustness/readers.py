@@ -85,6 +85,12 @@ def save_regressor(path):
     )
 
 
+def save_counts(path):
+    counts = np.where(np.arange(hostile.N) < 8, np.arange(hostile.N), np.nan)
+    exposure = 1.0 + np.arange(hostile.N)
+    gq.GraphRegressor(model="counts").fit(MOONS, counts, exposure=exposure).save(path)
+
+
 def write_picture(path):
     picture = Image.fromarray((np.arange(432) % 256).astype(np.uint8).reshape(12, 12, 3))
     picture.save(path)
@@ -252,6 +258,7 @@ FILES = {
     "config.xml": (lambda path: path.write_text(label_config(["spam", "mail"])), read_config),
     "result.nc": (save_classifier, gq.load),
     "regressor.nc": (save_regressor, gq.load),
+    "counts.nc": (save_counts, gq.load),
     "cells.h5ad": (write_cells, read_h5ad),
     "chains.npz": (
         lambda path: Checkpoint(path, (), "a").save({"x": np.arange(9.0)}),

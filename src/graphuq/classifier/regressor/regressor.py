@@ -93,6 +93,8 @@ class GraphRegressor(NestedParameters, RegressorMixin, BaseEstimator):
         Log density of the given numbers, in units of ``y``, or log probability of the counts.
     exposure_ : numpy.ndarray, shape (N,), or None
         Exposure of each row, if it was given.
+    posterior_ : NumbersPosterior
+        Field, noise and units, from which all of these follow.
     has_evidence_ : numpy.ndarray of bool, shape (N,)
         Whether a row's component of the graph has a number.
     graph_ : Graph
