@@ -1,7 +1,7 @@
 """Counts from few rows: GraphRegressor(model="counts") beside regressions on the features.
 
     python benchmarks/bench_counts.py
-    python benchmarks/bench_counts.py --draws 2 --data quine medpar --given 100
+    python benchmarks/bench_counts.py --draws 2 --data absences stays --given 100
 
 The peers are scikit-learn's `PoissonRegressor` (its penalty by cross-validation) and gradient
 boosting with the loss of Poisson. Poisson knows no counts that vary more than their mean, so each
@@ -29,12 +29,12 @@ COVERAGE = 0.9
 NOISES = np.geomspace(0.01, 3, 40)
 SMALLEST_RATE = 1e-3  # boosting predicts 0 where a leaf has no count
 TABLES = {
-    "doctor visits": ("AER", "DoctorVisits", "visits", None, ()),
-    "days absent": ("MASS", "quine", "Days", None, ()),
-    "bad health": ("COUNT", "badhealth", "numvisit", None, ()),
-    "hospital days": ("COUNT", "medpar", "los", None, ("provnum",)),
-    "fish in a trawl": ("COUNT", "fishing", "totabund", "sweptarea", ("density", "site")),
-    "murders 1990": ("wooldridge", "countymurders", "murders", "popul", ()),
+    "visits": ("AER", "DoctorVisits", "visits", None, ()),
+    "absences": ("MASS", "quine", "Days", None, ()),
+    "health": ("COUNT", "badhealth", "numvisit", None, ()),
+    "stays": ("COUNT", "medpar", "los", None, ("provnum",)),
+    "fish": ("COUNT", "fishing", "totabund", "sweptarea", ("density", "site")),
+    "murders": ("wooldridge", "countymurders", "murders", "popul", ()),
 }
 LEAKS = ("arrests", "murdrate", "arrestrate", "countyid", "statefips", "countyfips", "year")
 
@@ -126,7 +126,7 @@ METHODS = {
 
 def main():
     """Print one row for each data set, number of given counts, and method."""
-    names = [*TABLES, "tight roll"]
+    names = [*TABLES, "roll"]
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--draws", type=int, default=8)
     parser.add_argument("--data", nargs="*", choices=names, default=names)
@@ -139,7 +139,7 @@ def main():
             found = {method: [] for method in METHODS}
             for draw in range(arguments.draws):
                 rng = np.random.default_rng(draw)
-                X, y, seen = tight_roll(rng) if name == "tight roll" else tabled(name, rng)
+                X, y, seen = tight_roll(rng) if name == "roll" else tabled(name, rng)
                 given = np.arange(min(count, len(y) // 2))
                 rest = np.arange(len(given), len(y))
                 for method, fit in METHODS.items():

@@ -21,7 +21,7 @@ OTHERS = {
     "Exit": (1, "of the argument parser: the version was printed"),
     "KeyError": (1, "a mapping without such a key"),
     "KeyboardInterrupt": (1, "a signal, which the command line reports with a code"),
-    "LinAlgError": (2, "caught by the method that factorises"),
+    "LinAlgError": (3, "caught by the method that factorises, or by the model of counts"),
     "OSError": (2, "the system refuses; the command line reports it with a code"),
     "PairsNotConverged": (1, "caught by the choice of the solver"),
     "TypeError": (6, "columns that are no numbers, caught; an answer that no function knows"),

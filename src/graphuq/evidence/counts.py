@@ -4,7 +4,7 @@ r"""Counts on a graph: the posterior and the evidence by expectation propagation
 
 Each count is replaced by a normal number of the log rate, with the mean and variance that leave
 the posterior of that log rate as the count does. Given these, all is `GraphRegression`. See
-docs/theory/labels.md, "Counts as labels".
+docs/theory/numbers.md, "Counts as labels".
 """
 
 import dataclasses

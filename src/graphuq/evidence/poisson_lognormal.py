@@ -5,7 +5,7 @@ r"""Poisson counts whose log rate is normal: masses, moments and distribution fu
 All integrals are sums by the trapezoidal rule, whose error falls exponentially in the number of
 points for such smooth integrands. With the mode h* and ``r = e^{h*}`` the logarithm of the
 integrand falls off as ``r (e^d − 1 − d) + d²/(2v)`` at distance d from it, whatever y is. So the
-ends have closed forms. See docs/theory/labels.md, "Counts as labels".
+ends have closed forms. See docs/theory/numbers.md, "Counts as labels".
 """
 
 from typing import NamedTuple

@@ -5,7 +5,7 @@ r"""Regression on a graph: the posterior and the evidence of numbers as labels, 
 With the series ``u = scale (Q (s ξ) + s̄ r)`` of the prior, the numbers have the covariance
 ``K = Φ diag(d) Φᵀ + diag(f)``. The columns of Φ are those of Q, times the node scale, and a column
 of ones; ``d = (a² (s² − s̄²), b²)`` and ``f_j = γ²/w_j + a² s̄² scale_j²``. Everything is solved in
-as many dimensions as there are columns. See docs/theory/labels.md, "Numbers as labels".
+as many dimensions as there are columns. See docs/theory/numbers.md, "Numbers as labels".
 """
 
 import dataclasses
