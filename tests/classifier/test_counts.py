@@ -143,6 +143,14 @@ def test_counts_by_name_with_exposures_by_name():
     log_rate = regressor.posterior_.latent[0]
     assert log_rate[0] < log_rate[5] < log_rate[11]
     np.testing.assert_array_equal(regressor.exposure_, 10.0 + np.arange(12))
+    expected = regressor.predict(path, exposure=10.0 + np.arange(12))
+    np.testing.assert_array_equal(regressor.predict(path, exposure=people), expected)
+    by_name = regressor.score(path, dict.fromkeys(people, 4), exposure=people)
+    assert by_name == regressor.score(path, [4] * 12, exposure=10.0 + np.arange(12))
+    with pytest.raises(InvalidInput, match="exposure: 's12' is not a node"):
+        regressor.fit(path, {"s0": 0, "s5": 30}, exposure=people | {"s12": 1.0})
+    with pytest.raises(InvalidInput, match="exposure: unknown in row 11"):
+        regressor.fit(path, {"s0": 0, "s5": 30}, exposure={f"s{i}": 1.0 for i in range(11)})
 
 
 def test_verdict(fitted):

@@ -110,7 +110,7 @@ def rows_to_predict(estimator: Any, X: Any) -> Any:
     return graph.weights
 
 
-def labels_of_names(y: Any, graph: Any) -> Any:
+def labels_of_names(y: Any, graph: Any, argument: str = "y") -> Any:
     """Return one label a node, None where unknown, if ``y`` maps names of nodes to labels.
 
     Raises
@@ -122,7 +122,7 @@ def labels_of_names(y: Any, graph: Any) -> Any:
         return y
     require(
         isinstance(graph, Graph),
-        "y",
+        argument,
         "a mapping beside a matrix",
         "give one label a row, or pass a graph as X or graph",
     )
@@ -131,7 +131,8 @@ def labels_of_names(y: Any, graph: Any) -> Any:
     place = {name: index for index, name in enumerate(names)}
     labels: list[Any] = [None] * graph.n_nodes
     for name, label in y.items():
-        require(name in place, "y", f"{name!r} is not a node", "use names as in graph.names")
+        remedy = "use names as in graph.names"
+        require(name in place, argument, f"{name!r} is not a node", remedy)
         labels[place[name]] = label
     return labels
 

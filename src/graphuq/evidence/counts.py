@@ -15,7 +15,7 @@ from jaxtyping import Float, Int
 from scipy.stats import norm
 
 from graphuq.evidence.poisson_lognormal import sites_of
-from graphuq.evidence.regression import GraphRegression
+from graphuq.evidence.regression import GraphRegression, WithEvidence
 from graphuq.priors import Prior, SpectralStd
 from graphuq.spectrum import Spectrum
 from graphuq.utils.concurrency import cached_property
@@ -45,7 +45,7 @@ class FixedPoint(NamedTuple):
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class GraphCounts:
+class GraphCounts(WithEvidence):
     """Counts at labelled nodes of a graph, under one choice of hyperparameters.
 
     Parameters

@@ -9,9 +9,10 @@ as many dimensions as there are columns. See docs/theory/numbers.md, "Numbers as
 """
 
 import dataclasses
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from functools import partial
-from typing import Any, NamedTuple, Protocol, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -59,8 +60,34 @@ class InverseCovariance(NamedTuple):
     log_determinant: float
 
 
+class WithEvidence(ABC):
+    """Numbers or counts at nodes, under one choice of hyperparameters."""
+
+    spectrum: Spectrum
+    prior: Prior
+
+    @property
+    @abstractmethod
+    def std(self) -> SpectralStd:
+        """Spectral deviations ``a s`` and ``a s̄``."""
+
+    @property
+    @abstractmethod
+    def log_evidence(self) -> float:
+        """Log probability of what is given."""
+
+    @abstractmethod
+    def slopes(self) -> tuple[Float[np.ndarray, " L"], float, float]:
+        """Return derivatives of the log evidence in ``a s``, in ``a s̄`` and in ``log γ``."""
+
+    def replaced(self, **changes: Any) -> Any:
+        """Return the same with other hyperparameters."""
+        own: Any = self
+        return dataclasses.replace(own, **changes)
+
+
 @dataclasses.dataclass(frozen=True, eq=False)
-class GraphRegression:
+class GraphRegression(WithEvidence):
     """Numbers at labelled nodes of a graph, under one choice of hyperparameters.
 
     Parameters
@@ -89,10 +116,6 @@ class GraphRegression:
     field_std: float = 1.0
     noise_std: float = 0.3
     weights: Float[np.ndarray, " J"] | None = None
-
-    def replaced(self, **changes: Any) -> "GraphRegression":
-        """Return the regression with other hyperparameters."""
-        return dataclasses.replace(self, **changes)
 
     @cached_property
     def std(self) -> SpectralStd:
@@ -271,32 +294,6 @@ def columns(
 ) -> Float[np.ndarray, "M n"]:
     """Return rows of ``Φ``: those of Q times the node scale, and 1 for the constant."""
     return np.column_stack([scale[:, None] * rows, np.ones(len(rows))])
-
-
-class WithEvidence(Protocol):
-    """Numbers or counts at nodes, under one choice of hyperparameters."""
-
-    @property
-    def spectrum(self) -> Spectrum:
-        """Eigenpairs of the graph."""
-
-    @property
-    def prior(self) -> Prior:
-        """Prior of the field."""
-
-    @property
-    def std(self) -> SpectralStd:
-        """Spectral deviations ``a s`` and ``a s̄``."""
-
-    @property
-    def log_evidence(self) -> float:
-        """Log probability of what is given."""
-
-    def slopes(self) -> tuple[Float[np.ndarray, " L"], float, float]:
-        """Return derivatives of the log evidence in ``a s``, in ``a s̄`` and in ``log γ``."""
-
-    def replaced(self, **changes: Any) -> Any:
-        """Return the same with other hyperparameters."""
 
 
 Model = TypeVar("Model", bound=WithEvidence)

@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, fields
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
 from jaxtyping import Float
@@ -29,7 +29,7 @@ class Predictive(ABC):
     mean: Float[np.ndarray, " M"]
     std: Float[np.ndarray, " M"]
 
-    def at(self, rows: Any) -> Self:
+    def at(self, rows: Any) -> "Predictive":
         """Return the distributions of some of the rows."""
         own: Any = self
         return type(self)(*(getattr(self, field.name)[rows] for field in fields(own)))

@@ -1,10 +1,12 @@
 """Exposures of counts: how much was seen of each row."""
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from jaxtyping import Float
 
+from graphuq.classifier.given_graph import graph_of, labels_of_names
 from graphuq.classifier.regressor.values import numbers_of
 from graphuq.errors import InvalidInput, require
 from graphuq.models.numbers import NumbersModel
@@ -52,6 +54,13 @@ def exposure_of_rows(
     ]
     require(len(wrong) == 0, "exposure", "".join(words), REMEDY)
     return numbers
+
+
+def exposure_by_name(exposure: Any, X: Any) -> Any:
+    """Return exposures of the nodes of a graph X if they are given by name, or else as they are."""
+    if not isinstance(exposure, Mapping):
+        return exposure
+    return labels_of_names(exposure, graph_of(X), "exposure")
 
 
 def exposure_to_predict(

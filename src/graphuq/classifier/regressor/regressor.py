@@ -15,6 +15,7 @@ from graphuq.classifier.nested_parameters import NestedParameters
 from graphuq.classifier.new_rows import connected_rows
 from graphuq.classifier.options import check_words, graph_from, value_of
 from graphuq.classifier.regressor.exposures import (
+    exposure_by_name,
     exposure_of_rows,
     exposure_to_predict,
     refuse_weights,
@@ -148,7 +149,7 @@ class GraphRegressor(NestedParameters, RegressorMixin, BaseEstimator):
         X: Table | None,
         y: Labels,
         sample_weight: ArrayLike | None = None,
-        exposure: ArrayLike | None = None,
+        exposure: Labels = None,
     ) -> "GraphRegressor":
         """Infer the field at every row.
 
@@ -191,7 +192,7 @@ class GraphRegressor(NestedParameters, RegressorMixin, BaseEstimator):
         model.check(numbers)
         refuse_weights(sample_weight, model)
         weights = weights_of_rows(sample_weight, n_rows)
-        own = exposure_of_rows(labels_of_names(exposure, graph), n_rows, model)
+        own = exposure_of_rows(labels_of_names(exposure, graph, "exposure"), n_rows, model)
         known = ~np.isnan(numbers) & (weights > 0)
         model.check_given(numbers, known)
         self.graph_, spectrum = spectrum_of(self, graph, X)
@@ -208,7 +209,7 @@ class GraphRegressor(NestedParameters, RegressorMixin, BaseEstimator):
         X: Table,
         return_std: bool = False,
         quantity: str = "measurement",
-        exposure: ArrayLike | None = None,
+        exposure: Labels = None,
     ) -> Float[np.ndarray, " M"] | tuple[Float[np.ndarray, " M"], Float[np.ndarray, " M"]]:
         """Predict the number of each row, in the graph or not.
 
@@ -222,7 +223,7 @@ class GraphRegressor(NestedParameters, RegressorMixin, BaseEstimator):
             Whether the deviation is that of a new measurement at the row, noise included, or that
             of the field. The mean is the same. Of counts, "field" is the mean count for an
             exposure of 1.
-        exposure : array_like, shape (M,), or float, optional
+        exposure : array_like, shape (M,), dict or float, optional
             Of counts: exposure of each measurement. Needed if ``fit`` had exposures.
 
         Returns
@@ -237,7 +238,7 @@ class GraphRegressor(NestedParameters, RegressorMixin, BaseEstimator):
         X: Table,
         coverage: float = 0.9,
         quantity: str = "measurement",
-        exposure: ArrayLike | None = None,
+        exposure: Labels = None,
     ) -> Float[np.ndarray, "M 2"]:
         """Predict an interval for each row that contains its number with a given probability.
 
@@ -286,7 +287,7 @@ class GraphRegressor(NestedParameters, RegressorMixin, BaseEstimator):
         X: Table,
         y: Labels,
         sample_weight: ArrayLike | None = None,
-        exposure: ArrayLike | None = None,
+        exposure: Labels = None,
     ) -> float:
         """Return R² of `predict`, or the mean log probability of counts, at rows with a number.
 
@@ -308,6 +309,7 @@ class GraphRegressor(NestedParameters, RegressorMixin, BaseEstimator):
         """
         check_is_fitted(self)
         require_same_order(X, y)
+        exposure = exposure_by_name(exposure, X)
         X, y = rows_to_predict(self, X), labels_of_names(y, graph_of(X))
         numbers = numbers_of(y)
         self.posterior_.model.check(numbers)
@@ -386,6 +388,7 @@ class GraphRegressor(NestedParameters, RegressorMixin, BaseEstimator):
     def _predicted(self, X: Table, quantity: str, exposure: Any) -> Predictive:
         """Return the distributions of measurements, or of the field, at rows."""
         check_is_fitted(self)
+        exposure = exposure_by_name(exposure, X)
         weights, nodes = connected_rows(self, X, "the mean of all numbers is predicted")
         seen = exposure_to_predict(self, exposure, quantity, len(nodes))
         return predictive_of(self, weights, nodes, quantity, seen)
