@@ -5,7 +5,7 @@ from dataclasses import dataclass, fields
 from typing import Any, ClassVar
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from scipy.stats import norm, poisson
 
 from graphuq.errors import require
@@ -170,9 +170,15 @@ class PoissonLogNormal(Predictive):
 
     def up_to(self, counts: Float[np.ndarray, " M"]) -> Float[np.ndarray, " M"]:
         """Return the probability of at most as many as a count; 0 for −1."""
+        return self._up_to(counts, np.arange(len(counts)))
+
+    def _up_to(
+        self, counts: Float[np.ndarray, " n"], rows: Int[np.ndarray, " n"]
+    ) -> Float[np.ndarray, " n"]:
         found = np.empty(len(counts))
         for part in row_blocks(len(counts), POINTS):
-            found[part] = mass_up_to(counts[part], self.log_mean[part], self.log_std[part])
+            own = rows[part]
+            found[part] = mass_up_to(counts[part], self.log_mean[own], self.log_std[own])
         return found
 
     def quantile(self, level: float) -> Float[np.ndarray, " M"]:
@@ -184,10 +190,10 @@ class PoissonLogNormal(Predictive):
         under, over = level / 2, (1 - level) / 2
         low = poisson.ppf(under, self._rate_at(norm.ppf(under))) - 1
         high = poisson.isf(over, self._rate_at(norm.isf(over)))
-        while (low + 1 < high).any():
-            middle = np.floor((low + high) / 2)
-            enough = self.up_to(middle) >= level
-            low, high = np.where(enough, low, middle), np.where(enough, middle, high)
+        while len(left := np.flatnonzero(low + 1 < high)):
+            middle = np.floor((low[left] + high[left]) / 2)
+            enough = self._up_to(middle, left) >= level
+            low[left[~enough]], high[left[enough]] = middle[~enough], middle[enough]
         return high
 
     def _rate_at(self, deviations: float) -> Float[np.ndarray, " M"]:
