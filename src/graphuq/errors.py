@@ -194,7 +194,7 @@ class FeatureScaleWarning(GraphuqWarning):
 
 
 class FarRowsWarning(GraphuqWarning):
-    """New rows are so far from the graph that nothing is known about them."""
+    """New rows are far from the graph, or have values far outside those of the fit."""
 
     code = "far-rows"
 

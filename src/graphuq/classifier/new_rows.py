@@ -10,9 +10,12 @@ from sklearn.utils.validation import validate_data
 from graphuq.classifier.given_graph import rows_to_predict
 from graphuq.classifier.types import Table
 from graphuq.errors import FarRowsWarning, require
-from graphuq.graphs.inputs import check_kind, check_no_gaps, is_frame, is_polars
+from graphuq.graphs.column_ranges import ColumnRanges
+from graphuq.graphs.inputs import Features, check_kind, check_no_gaps, is_frame, is_polars
 from graphuq.spectrum.basis import SMALLEST_DEGREE, NodeBasis
 from graphuq.utils.user_warnings import warn_user
+
+SHOWN = 3  # columns that a warning names
 
 
 class Located(NamedTuple):
@@ -111,14 +114,18 @@ def connected_rows(
         )
     else:
         weights, nodes = space.connect(X, estimator.out_of_sample), space.find(X)
-        warn_of_far_rows(weights, nodes, consequence)
+        known = (nodes >= 0) | warn_of_far_rows(weights, nodes, consequence)
+        warn_of_other_ranges(estimator, space.in_space(X), known)
     return weights, nodes
 
 
-def warn_of_far_rows(weights: Any, nodes: Int[np.ndarray, " M"], consequence: str) -> None:
-    """Warn if new rows are so far from all nodes that every weight is zero."""
+def warn_of_far_rows(
+    weights: Any, nodes: Int[np.ndarray, " M"], consequence: str
+) -> Bool[np.ndarray, " M"]:
+    """Warn if new rows are so far from all nodes that every weight is zero, and return which."""
     degree = np.asarray(abs(weights).sum(axis=1)).ravel()
-    far = np.flatnonzero((nodes < 0) & (degree < SMALLEST_DEGREE))
+    is_far: Bool[np.ndarray, " M"] = (nodes < 0) & (degree < SMALLEST_DEGREE)
+    far = np.flatnonzero(is_far)
     if len(far):
         warn_user(
             f"X: {len(far)} of {len(nodes)} rows, such as row {far[0]}, are too far from the graph "
@@ -126,3 +133,35 @@ def warn_of_far_rows(weights: Any, nodes: Int[np.ndarray, " M"], consequence: st
             "out_of_sample='nearest'",
             FarRowsWarning,
         )
+    return is_far
+
+
+def warn_of_other_ranges(estimator: Any, X: Features, known: Bool[np.ndarray, " M"]) -> None:
+    """Warn if new rows have values far outside those of the fit, as in other units.
+
+    Parameters
+    ----------
+    estimator : GraphClassifier or GraphRegressor
+    X : numpy.ndarray or sparse matrix, shape (M, d)
+        Rows in the space of the features. Sparse ones, and metrics other than the Euclidean, are
+        not checked.
+    known : numpy.ndarray of bool, shape (M,)
+        Rows that are nodes, or of which another warning says that they are far.
+    """
+    space = estimator._feature_space
+    dense = isinstance(X, np.ndarray) and isinstance(space.features, np.ndarray)
+    if not dense or space.weight.metric != "euclidean" or known.all():
+        return
+    beyond = ColumnRanges.of(space.features).beyond(X) & ~known[:, None]
+    rows, columns = np.flatnonzero(beyond.any(axis=1)), np.flatnonzero(beyond.any(axis=0))
+    if not len(rows):
+        return
+    names = getattr(estimator, "feature_names_in_", getattr(estimator, "_names_of_columns", None))
+    shown = [str(k) if names is None else repr(str(names[k])) for k in columns[:SHOWN]]
+    more = f" and {len(columns) - SHOWN} more" if len(columns) > SHOWN else ""
+    warn_user(
+        f"X: {len(rows)} of {len(X)} rows, such as row {rows[0]}, have values far outside those of "
+        f"the fit, in column{'s' * (len(columns) > 1)} {', '.join(shown)}{more}; if units or "
+        "scaling are other ones, convert them, else do not rely on these rows",
+        FarRowsWarning,
+    )

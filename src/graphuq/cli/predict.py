@@ -97,6 +97,10 @@ def predict(
     features = table.features
     if preprocessing is not None:
         features = preprocessing(features)
+    if features.shape[1] == len(table.feature_names):  # no principal components
+        names = table.feature_names if encoder is None else encoder.names_of_columns()
+        for one in getattr(estimator, "estimators_", [estimator]):
+            one._names_of_columns = names  # for warnings
     require(
         features.shape[1] == estimator.n_features_in_,
         "file",

@@ -198,6 +198,10 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         names: np.ndarray = self.transformer_.get_feature_names_out()
         return names
 
+    def names_of_columns(self) -> list[str]:
+        """Return the name of each feature without the kind of its column."""
+        return [name.partition("__")[2] for name in self.get_feature_names_out()]
+
     def to_groups(self) -> "dict[str, xr.Dataset]":
         """Return what was learnt as a group of arrays, for ``extra`` of `GraphClassifier.save`.
 
