@@ -82,12 +82,80 @@ def test_a_file_without_header_and_one_of_blanks(tmp_path):
     assert read_table(tmp_path / "years.csv").feature_names == ["2010", "2011"]
 
 
-def test_a_column_that_numbers_the_rows_is_named(tmp_path):
+WHOLE = np.random.default_rng(3).integers(0, 9, (30, 6))
+
+
+@pytest.mark.parametrize(
+    ("first", "body", "is_header"),
+    [
+        ("0 1", WHOLE[:, :2], False),  # the first edge of a list
+        ("0 1 5", WHOLE[:, :3], False),  # with a weight
+        ("7 3 9 1 0 4", WHOLE, False),  # counts
+        ("0 1 2 3 4 5", WHOLE, True),  # as pandas numbers columns
+        ("0 1", WHOLE[:, :2] + 0.5, True),
+        ("2010 2011", WHOLE[:, :2], True),
+        ("400 410 420", WHOLE[:, :3] / 10, True),  # wavelengths
+    ],
+)
+def test_a_first_line_of_whole_numbers_is_a_header_only_if_it_is_like_one(
+    first, body, is_header, tmp_path
+):
+    lines = [first, *(" ".join(map(str, row)) for row in body.tolist())]
+    (tmp_path / "t.txt").write_text("\n".join(lines) + "\n")
+    table = read_table(tmp_path / "t.txt")
+    assert table.features.shape == (30 + (not is_header), body.shape[1])
+    assert table.feature_names[0] == (first.split()[0] if is_header else "x0")
+    assert ("no header" in table.line) != is_header
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".parquet"])
+def test_columns_that_are_names_of_rows_are_named(suffix, tmp_path):
     """As the names of rows of R, which tell the order of the file, and that often the class."""
-    TABLE.assign(number=range(1, N + 1)).to_csv(tmp_path / "t.csv", index=False)
+    path, shuffled = tmp_path / f"t{suffix}", np.random.default_rng(0).permutation(N)
+    numbered = TABLE.assign(number=range(1, N + 1), patient_id=1000 + shuffled // 2)
+    numbered.to_csv(path, index=False) if suffix == ".csv" else numbered.to_parquet(path)
+    said = (
+        r"^X: 'number' numbers the rows, and 'patient_id' is named like an id; .* leave it out "
+        r"\(--drop number --drop patient_id\), .*: --id-column number$"
+    )
     for encoder in (None, gq.TableEncoder()):
-        with pytest.warns(GraphuqWarning, match="'number' numbers the rows; .* --id-column number"):
-            assert read_table(tmp_path / "t.csv", "label", encoder=encoder).features.shape[1] == 4
+        with pytest.warns(GraphuqWarning, match=said):
+            assert read_table(path, "label", encoder=encoder).features.shape[1] == 5
+    with pytest.warns(GraphuqWarning, match="'patient_id' is named"):
+        gq.GraphClassifier(n_neighbors=5, inference="expectation-propagation").fit(
+            numbered[["patient_id"]], np.arange(N) % 3 - 1
+        )
+
+
+@pytest.mark.parametrize(
+    "column",
+    [
+        pd.Series(np.arange(N) // 4, name="id"),  # few values: codes
+        pd.Series(np.linspace(0, 1, N), name="key"),
+        pd.Series(np.arange(N)[::-1] ** 2, name="width"),
+        pd.Series(np.arange(N)[::-1] ** 2, name="humid"),
+    ],
+    ids=lambda column: column.name,
+)
+def test_other_columns_are_no_names_of_rows(column):
+    gq.TableEncoder().fit(column.to_frame())
+
+
+@pytest.mark.filterwarnings("default::graphuq.errors.GraphuqWarning")
+def test_labels_by_id_are_not_matched_by_number_beside_a_column_of_ids(tmp_path, capsys):
+    """Counted from 1 in the table and from 0 without it, all labels were one row off."""
+    table = TABLE.drop(columns="label").assign(Id=np.random.default_rng(0).permutation(N))
+    table.to_csv(tmp_path / "t.csv", index=False)
+    few = pd.DataFrame({"id": range(1, 7), "label": list("ababab")})
+    few.to_csv(tmp_path / "few.csv", index=False)
+    command = f"classify {tmp_path / 't.csv'} --labels {tmp_path / 'few.csv'} -o {tmp_path / 'o'}"
+    quick = ["--inference", "expectation-propagation", "--n-neighbors", "5"]
+    for more in ([], ["--encode"]):
+        assert run([*command.split(), *quick, *more]) == 2
+        assert "'few.csv' has ids, and the table has a column ['Id']" in capsys.readouterr().err
+    assert run([*command.split(), *quick, "--id-column", "Id"]) == 0
+    answers = pd.read_csv(tmp_path / "o" / "predictions.csv").set_index("id")
+    assert answers.loc[range(1, 7), "given"].tolist() == list("ababab")
     TABLE.set_axis(range(1, N + 1)).to_csv(tmp_path / "t.csv")
     table = read_table(tmp_path / "t.csv", "label")
     assert table.ids.tolist() == [str(k) for k in range(1, N + 1)]

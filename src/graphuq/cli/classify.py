@@ -257,6 +257,9 @@ def _given_labels(
     from graphuq.cli.label_files import read_labels
 
     in_table = table.labels if table.annotations is None else table.annotations
-    given = in_table if labels is None else read_labels(labels, table.ids, label_column, told)
+    given = in_table
+    if labels is not None:
+        names = table.feature_names if table.encoder is None else table.encoder.kinds_
+        given = read_labels(labels, table.ids, label_column, told, list(names))
     assert given is not None  # one of the two sources is required
     return without_missing(given, missing_label or None)

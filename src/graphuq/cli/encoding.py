@@ -7,7 +7,7 @@ from graphuq.classifier.table_encoder import TableEncoder
 from graphuq.classifier.table_encoder.refusals import RefusedColumns
 from graphuq.cli.columns import feature_columns_of
 from graphuq.cli.contents import Contents
-from graphuq.cli.frames import GAPS, format_of_file, read_columns, warn_of_counting
+from graphuq.cli.frames import GAPS, format_of_file, read_columns
 from graphuq.errors import require
 from graphuq.graphs.features import check_features
 from graphuq.results.formats import formats_of_reading, table_formats
@@ -93,7 +93,6 @@ def read_encoded(
         if fitted:
             features = encoder.transform(rest)
         else:
-            warn_of_counting(rest)
             encoder.set_params(decimal=found.decimal)
             features = encoder.fit_transform(rest)
     except RefusedColumns as error:

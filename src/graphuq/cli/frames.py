@@ -8,16 +8,14 @@ import numpy as np
 import pandas as pd
 
 from graphuq.cli.columns import check_column
-from graphuq.errors import GraphuqWarning, require
+from graphuq.errors import require
 from graphuq.results.formats import Csv, TableFormat, formats_of_reading
 from graphuq.utils.gate import reading
-from graphuq.utils.user_warnings import warn_user
 
 GAPS = ("", "NA", "N/A", "n/a", "NaN", "nan", "None", "null", "NULL", "<NA>", "#N/A")
 """Cells of a file of text that are empty, besides those that ``--missing-value`` names."""
 
 UNNAMED = "Unnamed: 0"  # first column of a file of text, if it has no name
-MIN_ROWS = 10  # of a column that numbers them
 
 
 class Frame(NamedTuple):
@@ -104,29 +102,6 @@ def _without_names(
         return frame, None
     names = as_text(frame[first])
     return frame.drop(columns=first), names if (names != "").all() else None
-
-
-def warn_of_counting(frame: pd.DataFrame) -> None:
-    """Warn of columns of features that number the rows.
-
-    Warns
-    -----
-    GraphuqWarning
-        If a column is n, n + 1, n + 2 and so on.
-    """
-    found = [
-        str(name)
-        for name in frame.columns
-        if frame[name].dtype.kind in "iu"
-        and len(frame) >= MIN_ROWS
-        and (np.diff(frame[name].to_numpy()) == 1).all()
-    ]
-    if found:
-        warn_user(
-            f"features: {', '.join(map(repr, found))} number{'s' if len(found) == 1 else ''} the "
-            f"rows; if that is no feature, add --id-column {found[0]} or --drop {found[0]}",
-            GraphuqWarning,
-        )
 
 
 def as_text(column: pd.Series) -> np.ndarray:

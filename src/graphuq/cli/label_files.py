@@ -1,6 +1,6 @@
 """Files of labels, with the columns ``id`` and ``label``."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -21,6 +21,7 @@ def read_labels(
     ids: np.ndarray,
     column: str | None = None,
     told: Mapping[str, str] | None = None,
+    features: Sequence[str] = (),
 ) -> np.ndarray:
     """Return the labels of a file in the order of ``ids``, empty where there is none.
 
@@ -32,16 +33,19 @@ def read_labels(
         Column of the labels; by default ``label``.
     told : dict of str to str, optional
         What the user says of how a file of text holds its table.
+    features : sequence of str
+        Columns of the table that are features, none of which may be named like the ids.
 
     Raises
     ------
     InvalidInput
-        If an id is not among ``ids``, or repeats. An id is the name of a row, or its number from 0
+        If an id is not among ``ids``, or repeats; if the table has a column of ids that is not
+        used. An id is the name of a row, or its number from 0
         if the table names none, and is never counted in another way.
     StorageError
         If the file cannot be read.
     """
-    labels = _labels_by_id(path, column, told)
+    labels = _labels_by_id(path, column, told, features)
     unknown = np.setdiff1d(list(labels), ids)
     refuse_other_count(unknown, ids)
     require(
@@ -92,7 +96,9 @@ def read_labels_of_rows(path: Path, told: Mapping[str, str] | None = None) -> di
     return {int(name): label for name, label in labels.items() if label}
 
 
-def _labels_by_id(path: Path, column: str | None, told: Mapping[str, str] | None) -> dict[str, str]:
+def _labels_by_id(
+    path: Path, column: str | None, told: Mapping[str, str] | None, features: Sequence[str] = ()
+) -> dict[str, str]:
     require_file(path)
     is_text = isinstance(format_of_file(path), Csv)
     require(is_text or not told, "--read-labels", f"given beside '{path.name}'", "leave it out")
@@ -102,6 +108,13 @@ def _labels_by_id(path: Path, column: str | None, told: Mapping[str, str] | None
     id_column, label_column = same_name("id", names), column or same_name("label", names)
     for name in (id_column, label_column):
         check_column(name, names)
+    unused = [name for name in features if name.casefold() == id_column.casefold()]
+    require(
+        not unused,
+        "labels",
+        f"'{path.name}' has ids, and the table has a column {unused[:1]} that is a feature",
+        "add --id-column {0}, or --drop {0} if ids are row numbers from 0".format(*unused or [""]),
+    )
     columns = (as_text(frame[name]).tolist() for name in (id_column, label_column))
     ids, labels = (np.array([unmarked(text) for text in column], dtype=str) for column in columns)
     check_ids(ids, id_column)

@@ -11,12 +11,13 @@ import pandas as pd
 import pyarrow as pa
 from pyarrow.parquet import ParquetFile
 
+from graphuq.classifier.row_names import warn_of_row_names
 from graphuq.classifier.table_encoder import TableEncoder
 from graphuq.classifier.table_encoder.readings import Reading
 from graphuq.classifier.table_encoder.refusals import RefusedColumns, empty_cells
 from graphuq.cli.columns import check_column, feature_columns_of, generated_names
 from graphuq.cli.contents import Contents
-from graphuq.cli.frames import GAPS, as_text, format_of_file, read_columns, warn_of_counting
+from graphuq.cli.frames import GAPS, as_text, format_of_file, read_columns
 from graphuq.errors import InvalidInput, require
 from graphuq.graphs.features import check_features, row_blocks
 from graphuq.graphs.inputs import Features
@@ -177,8 +178,6 @@ def _read_contents(
     found = format_of_file(path, options).without(GAPS)
     frame = read_columns(path, special, dropped, found)
     names = feature_columns_of([str(name) for name in frame.features.columns], required)
-    if not required:
-        warn_of_counting(frame.features)
     features, readings = _numeric(frame.features[names], bool(required), found.decimal)
     return Contents(frame.columns, features, names, frame.ids, found, readings)
 
@@ -250,6 +249,8 @@ def _read_parquet(
             features, readings = _numeric(frame, bool(required))
             return Contents(columns, features, names, ids, None, readings)
         features = _read_batches(file, names, dtype)
+        if not required:
+            warn_of_row_names(names, lambda k: features[:, k])
         _refuse_gaps(features, names, bool(required))
     return Contents(columns, check_features(features, "features"), names, ids)
 
@@ -306,6 +307,8 @@ def _numeric(
     require(len(frame) > 0, "file", "no rows below the header", "give at least 2 rows")
     if all(frame[name].dtype.kind in "biuf" for name in frame.columns):
         features = frame.to_numpy(dtype=np.float64)
+        if not is_fitted:
+            warn_of_row_names([str(name) for name in frame.columns], lambda k: features[:, k])
         _refuse_gaps(features, [str(name) for name in frame.columns], is_fitted)
         return check_features(features, "features"), {}
     numbers = {name: float for name in frame.columns if frame[name].dtype.kind == "b"}

@@ -10,6 +10,7 @@ from jaxtyping import Float
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
+from graphuq.classifier.row_names import warn_of_row_names
 from graphuq.classifier.table_encoder.columns import frame_of, gaps_of, values_of
 from graphuq.classifier.table_encoder.readings import (
     NO_VALUE,
@@ -133,9 +134,10 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         -----
         GraphuqWarning
             If some cells among numbers or dates count as empty, are only bounds, as "<0.1" is, or
-            if dates could be read in another way.
+            if dates could be read in another way; if columns of numbers seem to be names of rows.
         """
         frame = frame_of(X)
+        warn_of_row_names(frame.columns.tolist(), lambda k: frame.iloc[:, k])
         self._read_columns(frame)
         self.kinds_ = {name: reading.kind for name, reading in self.readings_.items()}
         gaps = self._gaps(frame, frame.columns)

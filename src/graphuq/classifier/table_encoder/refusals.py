@@ -1,6 +1,7 @@
 """Columns that cannot be used: all of a table in one message, with what mends each."""
 
 from collections.abc import Sequence
+from shlex import quote
 
 from graphuq.errors import MAX_MESSAGE, InvalidInput
 from graphuq.utils.written.gaps import is_gap_word
@@ -76,7 +77,7 @@ class RefusedColumns(InvalidInput):
             remedy = "correct the cells: the model was fitted to a table without such ones"
             return InvalidInput("features", self._problems(remedy), remedy)
         if not others:
-            remedy = ALONE.get(first.how or first.mend, first.remedy).format(quoted(first.column))
+            remedy = ALONE.get(first.how or first.mend, first.remedy).format(quote(first.column))
             return InvalidInput("features", first.problem, remedy)
         options = " ".join(one for one in mends if one.startswith("--"))
         words = [f"add {options}"] if options else []
@@ -106,7 +107,7 @@ class RefusedColumns(InvalidInput):
         for mend, words in MENDS.items():
             names = [one.column for one in self.refused if one.mend == mend]
             if names and place and mend == DROP:
-                found += [words[1].format(quoted(name)) for name in names]
+                found += [words[1].format(quote(name)) for name in names]
             elif names:
                 found.append(words[place].format(", ".join(map(repr, names))))
         return found
@@ -126,8 +127,3 @@ def empty_cells(column: str, n_cells: int, row: int, text: str = "") -> RefusedC
         what = f"{n_cells} empty {cells}, the first in row {row}"
     remedy = "fill them, or use impute=True (--impute)"
     return RefusedColumn(column, f"has {what}", remedy, "empty cells", IMPUTE)
-
-
-def quoted(name: str) -> str:
-    """Return a name as a shell takes it."""
-    return name if name and name.isidentifier() else f"'{name}'"

@@ -31,6 +31,7 @@ SAMPLE = 1_000_000  # characters that are looked at
 SAMPLE_ROWS = 500  # rows of them
 BLOCK = 1 << 20  # bytes that are decoded together
 MOSTLY = 0.8  # share of rows, or of cells
+FEW = 4  # columns, such as ends, weight and sign of edges
 Rows = Sequence[Sequence[str]]
 
 
@@ -319,9 +320,23 @@ def _header_of(rows: Rows, ends: Sequence[int], path: Path, skip: int) -> int:
     repeats = len(set(first)) < len(first)
     if numeric:
         names = [first[k] for k in numeric if first[k].strip()]
-        like_names = all(re.fullmatch(r"\d+", name) for name in names) and not repeats
-        return int(like_names or not all(map(_is_number, names)))
+        values = [cell for k in numeric for cell in _cells(rows[1:], k)]
+        return int(_like_names(names, values) or not all(map(_is_number, names)))
     return int(not repeats or not all(first[k] in _cells(rows[1:], k) for k in range(n_cells)))
+
+
+def _like_names(first: Sequence[str], values: Sequence[str]) -> bool:
+    """Return whether whole numbers in the first line are names of columns of numbers, as years are.
+
+    Beside whole numbers, names rise, and those of a few columns are no values of these, as the
+    ends of an edge are.
+    """
+    if not all(re.fullmatch(r"\d+", name) for name in first) or len(set(first)) < len(first):
+        return False
+    if not all(re.fullmatch(r"[-+]?\d+|", value.strip()) for value in values):
+        return True
+    rising = all(int(a) < int(b) for a, b in itertools.pairwise(first))
+    return rising and (len(first) > FEW or not set(first) <= set(values))
 
 
 def _cells(rows: Rows, k: int) -> list[str]:
