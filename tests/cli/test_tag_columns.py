@@ -1,11 +1,15 @@
 """``graphuq classify --tag-columns``: rows with several tags in a file."""
 
+import json
+
 import numpy as np
 import pandas as pd
 import pytest
 
 import graphuq as gq
 from graphuq.cli.app import run
+from graphuq.cli.tags import tags_of_texts
+from graphuq.labelling.tag_text import names_in, text_of
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(90, 2))
@@ -131,3 +135,41 @@ def test_the_labelling_page_continues_tags(tmp_path, monkeypatch, capsys):
         assert words in capsys.readouterr().err
     assert run(["label", *common]) != 0
     assert "has tags, several an item" in capsys.readouterr().err
+
+
+WAYS = {
+    "semicolons": lambda names: ";".join(names) or ";",
+    "bars": lambda names: " | ".join(names) or "|",
+    "commas": lambda names: ", ".join(names) or ",",
+    "lists": lambda names: str(list(names)),
+    "sets": lambda names: str(set(names)),
+    "JSON": json.dumps,
+    "lists without quotes": lambda names: f"[{', '.join(names)}]",
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_names_of_tags_are_written_in_many_ways(way):
+    rows = [["comedy", "drama"], ["drama"], [], None, ["comedy"]]
+    texts = np.array([[""] if names is None else [WAYS[way](names)] for names in rows])
+    found = tags_of_texts(texts, ["genres"])
+    assert found == [None if names is None else set(names) for names in rows]
+
+
+def test_commas_within_names_stay_where_other_marks_or_quotes_part_them():
+    rows = [["The Good, the Bad"], ["The Good, the Bad", "drama"]]
+    for way in ("semicolons", "lists", "JSON"):
+        texts = np.array([[WAYS[way](names)] for names in rows])
+        assert tags_of_texts(texts, ["genres"]) == [set(names) for names in rows]
+
+
+@pytest.mark.parametrize("names", [["a, b"], ["a, b", "c"], [], ["c"]])
+def test_what_the_labelling_page_writes_is_read(names):
+    assert tags_of_texts(np.array([[text_of(names)]]), ["genres"]) == [set(names)]
+    assert names_in(text_of(names)) == sorted(names)
+
+
+@pytest.mark.parametrize("words", [("yes", "no", ""), ("1", "0", "-1"), ("1.0", "0.0", "")])
+def test_one_column_of_yes_and_no_is_one_tag(words):
+    found = tags_of_texts(np.array(words)[:, None], ["comedy"])
+    assert found.to_dict("list") == {"comedy": [1, 0, -1]}

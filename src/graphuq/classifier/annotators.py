@@ -15,6 +15,7 @@ from graphuq.classifier.annotator_rounds import (
     first_classes,
     run_rounds,
 )
+from graphuq.classifier.class_names import warn_of_class_names
 from graphuq.classifier.class_order import refuse_order
 from graphuq.classifier.classifier import GraphClassifier
 from graphuq.classifier.labels import check_classes, shape_of, split_labels, unmasked
@@ -305,6 +306,7 @@ def readings_of(y: Any, missing_label: object) -> tuple[np.ndarray, Int[np.ndarr
     flat, given = split_labels(values.ravel(), missing_label)
     classes, codes = np.unique(flat[given], return_inverse=True)
     check_classes(classes, missing_label)
+    warn_of_class_names(flat, given)
     flat_readings = np.full(values.size, -1)
     flat_readings[given] = codes
     readings = flat_readings.reshape(values.shape)

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from sklearn.exceptions import DataConversionWarning
 
 from graphuq.classifier.types import Labels
-from graphuq.errors import InvalidInput, MissingLabelWarning, require, shortened
+from graphuq.errors import InvalidInput, require, shortened
 from graphuq.utils.checks import array_of, describe, refuse_zero_bytes
 from graphuq.utils.user_warnings import warn_user
 from graphuq.utils.written.gaps import GAP_WORDS
@@ -18,7 +18,8 @@ from graphuq.utils.written.gaps import GAP_WORDS
 # Class names, in lower case, that data files often use for "no label". A file turns the number
 # −1, which means unlabelled in scikit-learn, into text.
 PLACEHOLDERS = GAP_WORDS | {
-    "unassigned", "not assigned", "unlabelled", "unlabeled", "no label", "-1", "-1.0"
+    "unassigned", "not assigned", "unlabelled", "unlabeled", "no label", "-1", "-1.0",
+    "not labelled", "not labeled", "not annotated", "unannotated", "(blank)", "to do"
 }  # fmt: skip
 
 CLASS_TYPES = (str, bool, int, float, np.bool_, np.integer, np.floating)
@@ -27,8 +28,6 @@ NO_CLASSES = {"c": "complex numbers", "m": "time differences", "M": "dates", "S"
 
 AS_TEXT = "give texts, integers or booleans, as by [str(label) for label in y]"
 AS_DECODED = "give texts, as by [label.decode() for label in y]"
-
-MOSTLY = 0.8  # share of rows; five-fold cross-validation of labels 0 and 1 stays below
 
 
 def unmasked(y: Any) -> Any:
@@ -246,48 +245,6 @@ def check_classes(classes: np.ndarray, missing_label: object) -> None:
         f"labels of one class only: {classes.tolist()}",
         "label rows of two classes or more" + (hint if missing_label is not None else ""),
     )
-
-
-def warn_of_placeholder(values: np.ndarray, given: Bool[np.ndarray, " N"]) -> None:
-    """Warn if a class that holds most rows has a name that often means "no label".
-
-    0 is such a name beside -1 and +1, and where a tool of scikit-learn numbered the classes. So is
-    the largest number of an unsigned type, to which -1 turns.
-    """
-    names, counts = np.unique(values[given], return_counts=True)
-    largest = names[counts.argmax()]
-    is_placeholder = isinstance(largest, str) and largest.strip().casefold() in PLACEHOLDERS
-    if values.dtype.kind == "u":
-        is_placeholder = largest == np.iinfo(values.dtype).max
-    if is_placeholder and 2 * counts.max() > len(values):
-        warn_user(
-            f"y: the class {largest.item()!r} holds {counts.max()} of {len(values)} rows. Does it "
-            f"mean unlabelled? Then pass missing_label={largest.item()!r}.",
-            MissingLabelWarning,
-        )
-    codes = list(range(len(names)))
-    if (
-        len(codes) > 2
-        and given.all()
-        and names.tolist() == codes
-        and counts[0] > MOSTLY * len(given)
-    ):
-        warn_user(
-            f"y: the class 0 holds {counts[0]} of {len(values)} rows, and all are labelled. Did a "
-            "tool of scikit-learn number the classes, with -1 as the first? Then give it "
-            "graphuq.WithUnlabelled(classifier, unlabelled rows), and labelled rows alone.",
-            MissingLabelWarning,
-        )
-    if names.tolist() == [0, 1] and counts[0] > MOSTLY * len(values) and _has_minus_one(values):
-        warn_user(
-            f"y: the class 0 holds {counts[0]} of {len(values)} rows, and -1 means unlabelled. "
-            "Are the classes -1 and +1? Then pass missing_label=0.",
-            MissingLabelWarning,
-        )
-
-
-def _has_minus_one(values: np.ndarray) -> bool:
-    return values.dtype.kind in "if" and bool((values == -1).any())
 
 
 def require_same_order(X: Any, y: Any, argument: str = "y") -> None:

@@ -7,6 +7,7 @@ from jaxtyping import Float
 from numpy.typing import ArrayLike
 from sklearn.utils.multiclass import check_classification_targets
 
+from graphuq.classifier.class_names import warn_of_class_names
 from graphuq.classifier.class_order import classes_in_order, is_ordered
 from graphuq.classifier.labels import (
     check_classes,
@@ -14,7 +15,6 @@ from graphuq.classifier.labels import (
     is_matrix,
     split_labels,
     unmasked,
-    warn_of_placeholder,
     weights_of_rows,
 )
 from graphuq.classifier.types import Labels
@@ -84,7 +84,7 @@ def training_labels(
         f"{max_classes} with {len(classes)} labelled classes",
         f"use {len(classes)} or more, or leave it out",
     )
-    warn_of_placeholder(values, given)
+    warn_of_class_names(values, given)
     nodes = np.flatnonzero(given)
     labels = ModelLabels(nodes, codes, len(classes), weights[given], None, max_classes, has_order)
     return TrainingLabels(classes, labels)

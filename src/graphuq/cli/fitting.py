@@ -11,8 +11,8 @@ from jaxtyping import Float
 
 from graphuq.classifier.annotators import AnnotatorClassifier
 from graphuq.classifier.answers import columns_of_fit
+from graphuq.classifier.class_names import warn_of_class_names
 from graphuq.classifier.classifier import GraphClassifier
-from graphuq.classifier.labels import warn_of_placeholder
 from graphuq.classifier.options import check_numbers, model_of
 from graphuq.cli.annotators import joined, say_annotators
 from graphuq.cli.class_order import names_in_order
@@ -111,7 +111,7 @@ def fit_and_write(
         If the input cannot be used or a file cannot be written.
     """
     names = names_in_order(given, class_order) if ordered else class_names(given, positive)
-    warn_of_placeholder(given.ravel(), given.ravel() != "")
+    warn_of_class_names(given.ravel(), given.ravel() != "")
     codes: Any = codes_of_names(given, names)
     truth = _true_labels(table.truth, names, options.get("max_classes"))
     features, groups = preprocess(table, options["graph"], scaling, pca)

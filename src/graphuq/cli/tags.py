@@ -1,5 +1,6 @@
 """``graphuq classify --tag-columns``: rows with several tags at once."""
 
+import ast
 import re
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
@@ -24,8 +25,9 @@ USED = (
 UNUSED = ("max_classes", "criterion")  # options of the estimator that have none
 
 WORDS = {"1": 1, "1.0": 1, "true": 1, "yes": 1, "y": 1, "0": 0, "0.0": 0, "false": 0, "no": 0,
-         "n": 0}  # fmt: skip
-SEPARATORS = re.compile("[;|]")  # between the names of the tags of a row
+         "n": 0, "-1": -1, "-1.0": -1, "": -1}  # fmt: skip
+SEPARATORS = "[;|]"  # between the names of the tags of a row
+LIST = re.compile(r"\[.*\]|\(.*\)|\{.*\}|set\(\)")  # as Python writes one
 
 
 def classify_tags(command: Callable[..., None], given: Mapping[str, Any]) -> None:
@@ -95,9 +97,10 @@ def tags_of_texts(texts: np.ndarray, columns: list[str]) -> Any:
     Parameters
     ----------
     texts : numpy.ndarray of str, shape (N, T)
-        Yes or no in each column, empty where unknown. One column holds the names of the tags of
-        each row, with ; or | between them; an empty cell is an unlabelled row, and a separator
-        alone a row without tags.
+        Yes or no in each column, empty or -1 where unknown. One column may hold the names of the
+        tags of each row instead, with ; or | between them, or commas if no row has these, or as
+        Python writes lists; an empty cell is an unlabelled row, and a separator alone a row
+        without tags.
     columns : list of str, length T
 
     Returns
@@ -109,13 +112,27 @@ def tags_of_texts(texts: np.ndarray, columns: list[str]) -> Any:
     InvalidInput
         If a text means neither yes nor no.
     """
-    if len(columns) == 1:
-        return [_names(text) if text.strip() else None for text in texts[:, 0].tolist()]
-    return _table(texts, columns)
+    if len(columns) > 1 or {text.strip().casefold() for text in texts[:, 0]} <= set(WORDS):
+        return _table(texts, columns)
+    rows = [text.strip() for text in texts[:, 0].tolist()]
+    filled = [text for text in rows if text]
+    if all(LIST.fullmatch(text) for text in filled):
+        return [_of_list(text) if text else None for text in rows]
+    marks = SEPARATORS if any(re.search(SEPARATORS, text) for text in filled) else ","
+    return [_names(text, marks) if text else None for text in rows]
 
 
-def _names(text: str) -> set[str]:
-    return {name.strip() for name in SEPARATORS.split(text) if name.strip()}
+def _names(text: str, marks: str) -> set[str]:
+    return {name.strip() for name in re.split(marks, text) if name.strip()}
+
+
+def _of_list(text: str) -> set[str]:
+    """Return the names in a list that Python or JSON has written, or one without quotes."""
+    try:
+        names = ast.literal_eval(text)
+    except (ValueError, SyntaxError):
+        return _names(text[1:-1], ",")
+    return {str(name).strip() for name in ([names] if isinstance(names, str) else names)}
 
 
 def _table(texts: np.ndarray, columns: list[str]) -> "pd.DataFrame":
@@ -125,15 +142,14 @@ def _table(texts: np.ndarray, columns: list[str]) -> "pd.DataFrame":
     for column, name in enumerate(columns):
         for row, text in enumerate(texts[:, column].tolist()):
             word = text.strip().casefold()
-            if word in WORDS:
-                codes[row, column] = WORDS[word]
-            elif word:
+            if word not in WORDS:
                 raise InvalidInput(
                     name,
                     f"{text!r} in row {row}, which means neither yes nor no",
                     "write 1 or 0, yes or no, true or false, and nothing where it is unknown; or "
                     "name one column that holds the names of the tags",
                 )
+            codes[row, column] = WORDS[word]
     return pd.DataFrame(codes, columns=columns)
 
 

@@ -6,8 +6,12 @@ from graphuq.classifier.multilabel.table import SEPARATOR
 
 
 def text_of(names: Iterable[str]) -> str:
-    """Return tags as one text, in the order of their names."""
-    return SEPARATOR.join(sorted(names)) or SEPARATOR
+    """Return tags as one text, in the order of their names.
+
+    It ends with a separator if it would have none and a comma might be taken as one.
+    """
+    text = SEPARATOR.join(sorted(names))
+    return text if text and ("," not in text or SEPARATOR in text) else text + SEPARATOR
 
 
 def names_in(text: str) -> list[str]:

@@ -6,6 +6,7 @@ import numpy as np
 from jaxtyping import Int
 from scipy import sparse
 
+from graphuq.classifier.class_names import warn_of_alike
 from graphuq.classifier.labels import missing_mask, shape_of, unknown_mask, unmasked
 from graphuq.errors import InvalidInput, require, shortened
 from graphuq.graphs.inputs import is_frame, is_polars
@@ -74,7 +75,13 @@ def check_both(tags: Tags) -> None:
     ------
     InvalidInput
         If a tag has one of them alone, which would say nothing about where the tag ends.
+
+    Warns
+    -----
+    GraphuqWarning
+        If names differ in capitals, blanks or hyphens alone.
     """
+    warn_of_alike(tags.names, "Y: the tags")
     for name, codes in zip(tags.names.tolist(), tags.codes.T, strict=True):
         for code, words in ((1, "with"), (0, "without")):
             require(

@@ -1,0 +1,121 @@
+"""Warnings about names of classes: those that mean "no label", and those that are nearly alike."""
+
+import re
+import unicodedata
+from itertools import groupby
+
+import numpy as np
+from jaxtyping import Bool
+
+from graphuq.classifier.labels import PLACEHOLDERS
+from graphuq.errors import GraphuqWarning, MissingLabelWarning
+from graphuq.utils.user_warnings import warn_user
+
+MOSTLY = 0.8  # share of rows; five-fold cross-validation of labels 0 and 1 stays below
+CODES = (9, 99, 999, 9999, -9, -99, -999, -9999)  # that surveys use for "no answer"
+SHOWN = 3  # groups of names in a warning
+
+
+def warn_of_class_names(values: np.ndarray, given: Bool[np.ndarray, " N"]) -> None:
+    """Warn if names of classes are likely mistakes.
+
+    Parameters
+    ----------
+    values : numpy.ndarray, shape (N,)
+        Label of each row.
+    given : numpy.ndarray of bool, shape (N,)
+        Which of them are labels.
+
+    Warns
+    -----
+    MissingLabelWarning
+        If a class that holds most rows has a name that often means "no label".
+    GraphuqWarning
+        If classes differ in capitals, blanks, hyphens or the way of writing a number alone.
+    """
+    _warn_of_placeholder(values, given)
+    warn_of_alike(np.unique(values[given]), "y: the classes")
+
+
+def warn_of_alike(names: np.ndarray, what: str) -> None:
+    """Warn if names are the same but for capitals, blanks, hyphens or the writing of a number.
+
+    Single characters may differ in capitals.
+    """
+    texts = [name for name in names.tolist() if isinstance(name, str)]
+    if all(len(text) < 2 for text in texts):
+        return
+    groups = [list(group) for _, group in groupby(sorted(texts, key=_plain), key=_plain)]
+    alike = [" and ".join(map(repr, group)) for group in groups if len(group) > 1]
+    if alike:
+        more = f"; {len(alike) - SHOWN} more" if len(alike) > SHOWN else ""
+        warn_user(
+            f"{what} {'; '.join(alike[:SHOWN])}{more} differ in capitals, blanks, hyphens or the "
+            "writing of a number alone; if they mean the same, write them alike",
+            GraphuqWarning,
+        )
+
+
+def _plain(text: str) -> str:
+    """Return a name without what people write in several ways."""
+    plain = re.sub(r"[\s_-]+", " ", unicodedata.normalize("NFKC", text).casefold()).strip()
+    try:
+        return repr(float(text))
+    except ValueError:
+        return plain
+
+
+def _warn_of_placeholder(values: np.ndarray, given: Bool[np.ndarray, " N"]) -> None:
+    """Warn if a class that holds most rows has a name that often means "no label".
+
+    0 is such a name beside -1 and +1, and where a tool of scikit-learn numbered the classes. So is
+    the largest number of an unsigned type, to which -1 turns, and a code such as 99 or -9 that does
+    not follow on the others.
+    """
+    names, counts = np.unique(values[given], return_counts=True)
+    largest = names[counts.argmax()]
+    is_placeholder = isinstance(largest, str) and largest.strip().casefold() in PLACEHOLDERS
+    is_placeholder |= _is_code(largest, names)
+    if values.dtype.kind == "u":
+        is_placeholder = largest == np.iinfo(values.dtype).max
+    if is_placeholder and 2 * counts.max() > len(values):
+        warn_user(
+            f"y: the class {largest.item()!r} holds {counts.max()} of {len(values)} rows. Does it "
+            f"mean unlabelled? Then pass missing_label={largest.item()!r}.",
+            MissingLabelWarning,
+        )
+    codes = list(range(len(names)))
+    if (
+        len(codes) > 2
+        and given.all()
+        and names.tolist() == codes
+        and counts[0] > MOSTLY * len(given)
+    ):
+        warn_user(
+            f"y: the class 0 holds {counts[0]} of {len(values)} rows, and all are labelled. Did a "
+            "tool of scikit-learn number the classes, with -1 as the first? Then give it "
+            "graphuq.WithUnlabelled(classifier, unlabelled rows), and labelled rows alone.",
+            MissingLabelWarning,
+        )
+    if names.tolist() == [0, 1] and counts[0] > MOSTLY * len(values) and _has_minus_one(values):
+        warn_user(
+            f"y: the class 0 holds {counts[0]} of {len(values)} rows, and -1 means unlabelled. "
+            "Are the classes -1 and +1? Then pass missing_label=0.",
+            MissingLabelWarning,
+        )
+
+
+def _is_code(name: object, names: np.ndarray) -> bool:
+    """Return whether a class is a code for "no answer", with a gap between it and the others."""
+    numbers = []
+    for one in names.tolist():
+        try:
+            numbers.append(float(one))
+        except ValueError:
+            return False
+    number = float(name)  # type: ignore[arg-type]  # all of them are
+    return number in CODES and not {number - 1, number + 1} & set(numbers)
+
+
+def _has_minus_one(values: np.ndarray) -> bool:
+    return values.dtype.kind in "if" and bool((values == -1).any())
