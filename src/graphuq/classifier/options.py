@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from graphuq.classifier.feature_scales import warn_of_unequal_scales
-from graphuq.classifier.row_names import warn_of_row_names
+from graphuq.classifier.suspect_columns import warn_of_suspects
 from graphuq.errors import require
 from graphuq.graphs import (
     Graph,
@@ -210,7 +210,7 @@ def build_graph(
     check_size(X, "X")
     warn_of_unequal_scales(X, weight, names)
     if names is not None:
-        warn_of_row_names(names, lambda k: X[:, k])
+        warn_of_suspects(names, lambda k: X[:, k])
     n_neighbors = neighbors_of(graph, n_neighbors, X.shape[0])
     if graph == "complete":
         return complete_graph(X, n_neighbors=n_neighbors, weights=weight)

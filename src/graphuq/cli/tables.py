@@ -11,7 +11,7 @@ import pandas as pd
 import pyarrow as pa
 from pyarrow.parquet import ParquetFile
 
-from graphuq.classifier.row_names import warn_of_row_names
+from graphuq.classifier.suspect_columns import warn_of_suspects
 from graphuq.classifier.table_encoder import TableEncoder
 from graphuq.classifier.table_encoder.readings import Reading
 from graphuq.classifier.table_encoder.refusals import RefusedColumns, empty_cells
@@ -250,7 +250,7 @@ def _read_parquet(
             return Contents(columns, features, names, ids, None, readings)
         features = _read_batches(file, names, dtype)
         if not required:
-            warn_of_row_names(names, lambda k: features[:, k])
+            warn_of_suspects(names, lambda k: features[:, k])
         _refuse_gaps(features, names, bool(required))
     return Contents(columns, check_features(features, "features"), names, ids)
 
@@ -308,7 +308,7 @@ def _numeric(
     if all(frame[name].dtype.kind in "biuf" for name in frame.columns):
         features = frame.to_numpy(dtype=np.float64)
         if not is_fitted:
-            warn_of_row_names([str(name) for name in frame.columns], lambda k: features[:, k])
+            warn_of_suspects([str(name) for name in frame.columns], lambda k: features[:, k])
         _refuse_gaps(features, [str(name) for name in frame.columns], is_fitted)
         return check_features(features, "features"), {}
     numbers = {name: float for name in frame.columns if frame[name].dtype.kind == "b"}

@@ -12,6 +12,7 @@ from graphuq.errors import require
 from graphuq.graphs.inputs import is_frame, is_polars
 from graphuq.utils.extras import require_extra
 from graphuq.utils.written.gaps import is_gap_word
+from graphuq.utils.written.numbers import number_in
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -68,7 +69,16 @@ def gaps_of(
         Whether words for "nothing" are such texts, as they are among numbers.
     """
     gaps = np.array(column.isna(), dtype=bool)
-    if column.dtype.kind in "biufmM":
+    if column.dtype.kind in "iuf":
+        return gaps | np.isin(
+            column,
+            [
+                number
+                for text in missing_values
+                if not np.isnan(number := number_in(text, ".").value)
+            ],
+        )
+    if column.dtype.kind in "bmM":
         return gaps
     empty = {"", *missing_values}
     for row, value in enumerate(column):

@@ -10,7 +10,7 @@ from jaxtyping import Float
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from graphuq.classifier.row_names import warn_of_row_names
+from graphuq.classifier.suspect_columns import warn_of_suspects
 from graphuq.classifier.table_encoder.columns import frame_of, gaps_of, values_of
 from graphuq.classifier.table_encoder.readings import (
     NO_VALUE,
@@ -134,10 +134,11 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         -----
         GraphuqWarning
             If some cells among numbers or dates count as empty, are only bounds, as "<0.1" is, or
-            if dates could be read in another way; if columns of numbers seem to be names of rows.
+            if dates could be read in another way; if columns of numbers seem to be names of rows,
+            or to hold codes or days.
         """
         frame = frame_of(X)
-        warn_of_row_names(frame.columns.tolist(), lambda k: frame.iloc[:, k])
+        self._warn_of_suspects(frame)
         self._read_columns(frame)
         self.kinds_ = {name: reading.kind for name, reading in self.readings_.items()}
         gaps = self._gaps(frame, frame.columns)
@@ -279,6 +280,17 @@ class TableEncoder(TransformerMixin, BaseEstimator):
                 refused.append(RefusedColumn(name, problem, remedy, "text or dates", ENCODE))
             refused += self._gaps_refused(column, gaps)
         self._refuse(refused)
+
+    def _warn_of_suspects(self, frame: "pd.DataFrame") -> None:
+        """Warn of numbers that are likely no features, in columns whose kind is not given."""
+        names = [name for name in frame.columns if name not in (self.kinds or {})]
+
+        def filled(place: int) -> Any:
+            column = frame[names[place]]
+            numeric = column.dtype.kind in "iuf"
+            return column.mask(gaps_of(column, self._missing_values())) if numeric else column
+
+        warn_of_suspects(names, filled)
 
     def _missing_values(self) -> tuple[str, ...]:
         texts = self.missing_values

@@ -14,7 +14,12 @@ from graphuq.errors import require
 from graphuq.utils.text_numbers import to_numbers
 from graphuq.utils.written.dates import DateFormat, days_of, formats_of_dates
 from graphuq.utils.written.gaps import is_gap_word
-from graphuq.utils.written.numbers import NumberFormat, decimal_mark, format_of_numbers
+from graphuq.utils.written.numbers import (
+    NumberFormat,
+    decimal_mark,
+    format_of_numbers,
+    number_in,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -229,6 +234,8 @@ def remarks(
         if isinstance(reading.format, NumberFormat):
             cells = filled[reading.format(filled).is_bound].unique()
             bounds += [f"{name} ({_listed(map(repr, cells))})"] if len(cells) else []
+        if reading.kind == "category" and name not in told:
+            doubts += _several_units(name, filled)
         if " " not in told.get(name, ""):
             doubts += _doubt(name, filled, reading)
     found = []
@@ -246,6 +253,17 @@ def remarks(
     if bounds:
         found.append(f"bounds that count as numbers: {_listed(bounds)}")
     return found + doubts
+
+
+def _several_units(name: str, filled: "pd.Series") -> list[str]:
+    """Return a sentence if cells are numbers of several units, and categories for this reason."""
+    cells = filled.astype(str).unique()
+    found = [number_in(cell, ".") for cell in cells]
+    units = list(dict.fromkeys(one.unit.strip("+") for one in found if not np.isnan(one.value)))
+    if len(units) < 2 or np.mean([np.isnan(one.value) for one in found]) > MAX_ODD:
+        return []
+    return [f"numbers of {name!r} have several units ({_listed(map(repr, units))}) and count as "
+            "categories; convert them to one unit"]  # fmt: skip
 
 
 def _doubt(name: str, filled: "pd.Series", reading: Reading) -> list[str]:

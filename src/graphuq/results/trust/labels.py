@@ -131,7 +131,8 @@ def check_certainty(result: "Result") -> Check:
         MIN_CERTAINTY,
         "amber",
         f"The labels decide little: at unlabelled nodes, {numbers}, near 1/K = "
-        f"{1 / n_classes:.2f}. Add labels where gq.acquisition.query(result, 20) says.",
+        f"{1 / n_classes:.2f}. Add labels where the command graphuq query says, or "
+        "gq.acquisition.query(result, 20).",
     )
 
 
