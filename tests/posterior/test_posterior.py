@@ -14,14 +14,14 @@ PRIOR, PROBIT = gq.priors.InverseLaplacian(), gq.likelihoods.Probit(0.3)
 @pytest.mark.parametrize(
     ("labelled", "labels", "words"),
     [
-        ([], [], "labelled: shape"),
-        ([0, 16], [1, -1], r"node \[16\] does not exist; use indices from 0 to 15"),
+        ([], [], "labelled: no node; give numbers of nodes, each once"),
+        ([0, 16], [1, -1], r"node \[16\] does not exist; use numbers from 0 to 15"),
         ([0, -1], [1, -1], r"node \[-1\] does not exist"),
-        ([0, 0], [1, -1], "labelled twice"),
+        ([0, 0], [1, -1], "a node is given twice"),
         ([0, 1], [1, 1], "only the class"),
         ([0, 1], [1, 0], "code the two classes as -1 and"),
         ([0, 1], [1], "one label per labelled node"),
-        ([0.5, 1.0], [1, -1], "integer node indices"),
+        ([0.5, 1.0], [1, -1], "labelled: float64 of shape .2,.; give numbers of nodes"),
     ],
 )
 def test_bad_labels(graph, labelled, labels, words):

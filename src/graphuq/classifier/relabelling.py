@@ -1,17 +1,17 @@
 """Posterior and classes after labels were added, corrected or withdrawn."""
 
 import dataclasses
-from typing import Any
 
 import numpy as np
 from jaxtyping import Bool, Int
 
 from graphuq.classifier.labels import check_classes, codes_among
 from graphuq.distributions import is_learnt
-from graphuq.errors import InvalidInput, require
+from graphuq.errors import InvalidInput
 from graphuq.models.evidence import likelihood_of
 from graphuq.posterior.given_labels import weights_after
 from graphuq.posterior.posterior import Posterior
+from graphuq.utils.checks import numbers_among
 
 
 def relabelled(
@@ -45,7 +45,7 @@ def relabelled(
         If a row does not exist or is given twice, if class names mix text and numbers, or if
         fewer than two classes are left.
     """
-    check_rows(rows, posterior.spectrum.n_nodes)
+    numbers_among(rows, posterior.spectrum.n_nodes, "rows", "row", needed=False)
     check_kind(classes, values[given])
     kept = ~np.isin(posterior.labelled, rows)
     old = posterior.labels if posterior.likelihood.has_codes else posterior.labels > 0
@@ -74,20 +74,6 @@ def relabelled(
         experts=(),  # they saw other labels
     )
     return changed, left
-
-
-def check_rows(rows: Any, n_nodes: int) -> None:
-    """Refuse rows that do not exist or are given twice."""
-    if rows.ndim != 1 or not np.issubdtype(rows.dtype, np.integer):
-        raise InvalidInput("rows", f"{rows.dtype} of shape {rows.shape}", "give row numbers")
-    outside = rows[(rows < 0) | (rows >= n_nodes)]
-    require(
-        len(outside) == 0,
-        "rows",
-        f"row {outside[:1].tolist()} does not exist",
-        f"use rows from 0 to {n_nodes - 1}",
-    )
-    require(len(np.unique(rows)) == len(rows), "rows", "a row is given twice", "give each once")
 
 
 def check_kind(classes: np.ndarray, values: np.ndarray) -> None:

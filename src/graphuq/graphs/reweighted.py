@@ -3,7 +3,7 @@
 import dataclasses
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Float
 from numpy.typing import ArrayLike
 from scipy import sparse
 from scipy.sparse.linalg import LinearOperator, cg
@@ -11,7 +11,7 @@ from scipy.sparse.linalg import LinearOperator, cg
 from graphuq.errors import NotConvergedWarning, require
 from graphuq.graphs.graph import Graph, make_graph
 from graphuq.graphs.signs import Weights, require_no_signs
-from graphuq.utils.checks import array_of, describe
+from graphuq.utils.checks import describe, numbers_among
 from graphuq.utils.user_warnings import warn_user
 
 TOLERANCE = 1e-10  # of the residual of the Poisson equation, relative to its right-hand side
@@ -67,7 +67,7 @@ def poisson_reweighted(graph: Graph, labelled: ArrayLike, *, floor: float = 1.0)
     >>> np.diag(graph.weights, 1).round(2)
     array([2.11, 1.06, 0.53, 0.3 ])
     """
-    nodes = _nodes(labelled, graph.n_nodes)
+    nodes = numbers_among(labelled, graph.n_nodes, "labelled")
     require_no_signs(graph.weights, "the Poisson equation takes none")
     usable = isinstance(floor, int | float) and 0 < floor < np.inf
     require(usable, "floor", describe(floor), "use a positive number")
@@ -91,27 +91,6 @@ def poisson_reweighted(graph: Graph, labelled: ArrayLike, *, floor: float = 1.0)
         ),
         others=graph.others,
     )
-
-
-def _nodes(labelled: ArrayLike, n_nodes: int) -> Int[np.ndarray, " J"]:
-    """Return the labelled nodes after checks."""
-    nodes = array_of(labelled, "labelled", "give numbers of nodes")
-    require(
-        nodes.ndim == 1 and nodes.dtype.kind in "iu" and len(nodes) > 0,
-        "labelled",
-        describe(nodes),
-        "give a list of numbers of nodes",
-    )
-    outside = nodes[(nodes < 0) | (nodes >= n_nodes)]
-    require(
-        len(outside) == 0,
-        "labelled",
-        f"node {outside[:1].tolist()} does not exist",
-        f"use numbers from 0 to {n_nodes - 1}",
-    )
-    repeats = len(np.unique(nodes)) < len(nodes)
-    require(not repeats, "labelled", "a node occurs twice", "give each node once")
-    return nodes.astype(np.int64)
 
 
 def _solved(graph: Graph, source: Float[np.ndarray, " N"]) -> Float[np.ndarray, " N"]:

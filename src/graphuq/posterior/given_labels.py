@@ -10,7 +10,7 @@ from graphuq.errors import IncompatibleParts, InvalidInput, require
 from graphuq.graphs.signs import require_two_classes
 from graphuq.likelihoods import Likelihood
 from graphuq.utils.arrays import double_precision
-from graphuq.utils.checks import array_of, describe
+from graphuq.utils.checks import array_of, describe, numbers_among
 
 
 def check_labels(
@@ -27,28 +27,7 @@ def check_labels(
     if likelihood.has_codes:
         signed = basis.is_signed or any(one is not None and one.is_signed for one in graphs)
         require_two_classes(signed, likelihood.max_classes)
-    nodes = array_of(labelled, "labelled", "give the indices of the labelled nodes")
-    require(
-        nodes.ndim == 1 and nodes.size > 0,
-        "labelled",
-        f"shape {nodes.shape}",
-        "give the indices of the labelled nodes, at least one of each class",
-    )
-    if not np.issubdtype(nodes.dtype, np.integer):
-        raise InvalidInput("labelled", f"of type {nodes.dtype}", "give integer node indices")
-    outside = nodes[(nodes < 0) | (nodes >= n_nodes)]
-    require(
-        outside.size == 0,
-        "labelled",
-        f"node {outside[:1].tolist()} does not exist",
-        f"use indices from 0 to {n_nodes - 1}",
-    )
-    require(
-        len(np.unique(nodes)) == len(nodes),
-        "labelled",
-        "a node is labelled twice",
-        "give each node once",
-    )
+    nodes = numbers_among(labelled, n_nodes, "labelled")
     values = array_of(labels, "labels", "give one label per labelled node")
     require(
         values.shape == nodes.shape,

@@ -8,11 +8,12 @@ from numpy.typing import ArrayLike
 from scipy import linalg, sparse
 from scipy.sparse.linalg import cg
 
-from graphuq.errors import DisconnectedGraphWarning, InvalidInput, NotConvergedWarning, require
+from graphuq.errors import DisconnectedGraphWarning, NotConvergedWarning, require
 from graphuq.graphs import Graph
 from graphuq.graphs.signs import Weights
 from graphuq.spectrum.checks import check_graph
 from graphuq.spectrum.precision import DENSE_UP_TO, MAX_ITERATIONS
+from graphuq.utils.checks import numbers_among
 
 TOLERANCE = 1e-10  # relative residual of conjugate gradients
 
@@ -102,18 +103,8 @@ def _solved(degrees: np.ndarray, weights: Weights, right: np.ndarray) -> np.ndar
 
 
 def _checked(labelled: ArrayLike, values: ArrayLike, n_nodes: int) -> tuple[np.ndarray, np.ndarray]:
-    nodes, given = np.asarray(labelled), np.asarray(values, dtype=np.float64)
-    integer = nodes.ndim == 1 and len(nodes) > 0 and np.issubdtype(nodes.dtype, np.integer)
-    require(integer, "labelled", f"{labelled!r}", "give the indices of one labelled node or more")
-    outside = nodes[(nodes < 0) | (nodes >= n_nodes)]
-    require(
-        len(outside) == 0,
-        "labelled",
-        f"node {outside[:1].tolist()} does not exist",
-        f"use indices from 0 to {n_nodes - 1}",
-    )
-    if len(np.unique(nodes)) < len(nodes):
-        raise InvalidInput("labelled", "a node is labelled twice", "give each node once")
+    nodes = numbers_among(labelled, n_nodes, "labelled")
+    given = np.asarray(values, dtype=np.float64)
     require(
         given.ndim in (1, 2) and len(given) == len(nodes),
         "values",

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
+from jaxtyping import Int
 
 from graphuq.errors import InvalidInput, require, shortened
 
@@ -32,6 +33,7 @@ def describe(value: object) -> str:
     Examples
     --------
     >>> import numpy as np
+    from jaxtyping import Int
     >>> describe(np.zeros((3, 2)))
     'ndarray of shape (3, 2)'
     >>> describe("auto")
@@ -57,6 +59,44 @@ def array_of(values: Any, argument: str, remedy: str) -> np.ndarray:
         return np.asarray(values)
     except ValueError:
         raise InvalidInput(argument, "nested lists of different lengths", remedy) from None
+
+
+def numbers_among(
+    values: Any, n_values: int, argument: str, word: str = "node", needed: bool = True
+) -> Int[np.ndarray, " J"]:
+    """Return different whole numbers from 0 to ``n_values`` − 1, such as those of nodes or rows.
+
+    Parameters
+    ----------
+    values : array_like of int, shape (J,)
+    n_values : int
+    argument : str
+        Name of ``values`` in errors.
+    word : str, default "node"
+        What is numbered.
+    needed : bool, default True
+        Whether there must be one at least.
+
+    Raises
+    ------
+    InvalidInput
+        If there are other values, or one occurs twice.
+    """
+    remedy = f"give numbers of {word}s, each once"
+    numbers = array_of(values, argument, remedy)
+    is_list = numbers.ndim == 1 and numbers.dtype.kind in "iu"
+    require(numbers.size > 0 or not needed, argument, f"no {word}", remedy)
+    require(is_list, argument, f"{numbers.dtype} of shape {numbers.shape}", remedy)
+    outside = numbers[(numbers < 0) | (numbers >= n_values)]
+    require(
+        len(outside) == 0,
+        argument,
+        f"{word} {outside[:1].tolist()} does not exist",
+        f"use numbers from 0 to {n_values - 1}",
+    )
+    repeats = len(np.unique(numbers)) < len(numbers)
+    require(not repeats, argument, f"a {word} is given twice", remedy)
+    return numbers.astype(np.int64)
 
 
 def refuse_zero_bytes(names: Iterable[object], argument: str) -> None:

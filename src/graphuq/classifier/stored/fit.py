@@ -11,7 +11,7 @@ import numpy as np
 from graphuq.classifier.fitting import explore
 from graphuq.classifier.labels import check_classes
 from graphuq.classifier.options import DEFAULT_SHARPNESS, model_of
-from graphuq.classifier.relabelling import check_kind, check_rows
+from graphuq.classifier.relabelling import check_kind
 from graphuq.classifier.stored.labels import GivenLabels, given_labels
 from graphuq.classifier.stored.parameters import (
     check_parameters,
@@ -34,6 +34,7 @@ from graphuq.graphs import SelfTuning
 from graphuq.models import Labels, Model
 from graphuq.results.label_numbers import with_classes
 from graphuq.results.result import Result
+from graphuq.utils.checks import numbers_among
 from graphuq.utils.output_folder import output_folder
 from graphuq.utils.progress import reporting
 from graphuq.utils.serialization import from_plain, to_plain
@@ -139,7 +140,7 @@ def fit_in_store(classifier: Any, X: Any, y: Any, sample_weight: Any = None) -> 
 def changed_labels(classifier: Any, rows: Any, values: Any, given: Any, method: Any) -> None:
     """Explore again with changed labels of some rows; see `GraphClassifier.add_labels`."""
     fit: StoredFit = classifier._stored
-    check_rows(rows, fit.stages.table.n_rows)
+    numbers_among(rows, fit.stages.table.n_rows, "rows", "row", needed=False)
     check_kind(classifier.classes_, values[given])
     labels, model = fit.given.changed(rows, values, given), model_of(classifier.model)
     classes, codes = labels.coded
