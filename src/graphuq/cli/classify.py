@@ -71,27 +71,35 @@ def classify(
     --graph EDGES.csv is a graph of the rows, whose nodes have the names of --id-column.
     """
     all_given = dict(locals())
+    from graphuq.cli import stored
     from graphuq.cli.annotators import annotators_from, check_annotator_column
     from graphuq.cli.class_order import check_order
-    from graphuq.cli.columns import check_format, label_options, require_one_source, weights_from
+    from graphuq.cli.columns import (
+        check_format,
+        label_options,
+        refuse_others,
+        require_one_source,
+        weights_from,
+    )
     from graphuq.cli.edges import EdgeKind, edge_files
     from graphuq.cli.fitting import check_options, classifier_options, fit_and_write
     from graphuq.cli.searching import parse_proportions, parse_search
-    from graphuq.cli.stored import classify_in_store, require_store
     from graphuq.cli.unread import OF_FIT, require_unread
     from graphuq.graphs.graph_files import GRAPH_SUFFIXES
 
+    check_format(file_format)
     if tag_columns is not None:
-        from graphuq.cli.tags import classify_tags
+        from graphuq.cli import tags
 
-        return classify_tags(classify, all_given)
+        of_estimator = [name for name in given if name not in tags.UNUSED]
+        refuse_others(classify, all_given, tags.USED, of_estimator, "--tag-columns")
+        return tags.classify_tags(all_given)
     require(
         label_column is not None or labels is not None or annotator_columns is not None,
         "--label-column",
         "not given",
         "name the column with the known classes, or give --labels FILE",
     )
-    check_format(file_format)
     is_long = annotator_column is not None
     told = label_options(read_labels, labels)
     lists = edge_files(str(given.get("graph", "")))
@@ -100,8 +108,9 @@ def classify(
         require(not is_long, "--annotator-column", "given beside --store", "leave one of them out")
         require_one_source(label_column, labels)
         require_unread(files, output, "rows-*.parquet", "settings.json")
-        return classify_in_store(classify, all_given)
-    require_store(file, workers, scheduler)
+        refuse_others(classify, all_given, stored.USED, stored.USED_OF_ESTIMATOR, "--store")
+        return stored.classify_in_store(all_given)
+    stored.require_store(file, workers, scheduler)
     require_unread(files, output, *OF_FIT, *([file.name] if file.suffix.lower() == ".h5ad" else []))
     excluded = {"label_column": label_column, "labels": labels, "weight_column": weight_column,
                 "search": search, "max_classes": given.get("max_classes"),

@@ -237,6 +237,7 @@ def refuse_others(
     """
     options, parameters = given["given"], inspect.signature(command).parameters
     without = [n for n in options if n not in of_estimator]
+    used = (*used, "given")
     without += [n for n in given if n not in used and given[n] != parameters[n].default]
     for name in without:
         option, value = f"--{name.replace('_', '-')}", options.get(name, given.get(name))

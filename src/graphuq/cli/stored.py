@@ -1,12 +1,11 @@
 """``graphuq classify --store``: tables of any length, part by part."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from graphuq.cli.columns import refuse_others
 from graphuq.cli.facts import the_facts
 from graphuq.errors import require
 
@@ -20,20 +19,18 @@ PASSED_ON = ("n_neighbors", "n_eigenpairs", "inference", "random_state")
 USED_OF_ESTIMATOR = (*PASSED_ON, "model", "prior", "likelihood")
 
 
-def classify_in_store(command: Callable[..., None], given: Mapping[str, Any]) -> None:
+def classify_in_store(given: Mapping[str, Any]) -> None:
     """Infer the class of every row of a folder of Parquet files, or of one large file.
 
     Parameters
     ----------
-    command : callable
-        The command, whose defaults tell which options were given.
     given : dict
-        All its options.
+        All options of the command, those of `USED` and `USED_OF_ESTIMATOR` alone.
 
     Raises
     ------
     GraphuqError
-        If an option has no meaning here, or the input cannot be used.
+        If the input cannot be used.
     """
     from graphuq.classifier.classifier import GraphClassifier
     from graphuq.classifier.stored.output import record_of_store, summary_of_store
@@ -44,7 +41,6 @@ def classify_in_store(command: Callable[..., None], given: Mapping[str, Any]) ->
     from graphuq.engine.settings import Store
 
     facts = the_facts(given["quiet"])
-    refuse_others(command, given, (*USED, "given"), USED_OF_ESTIMATOR, "--store")
     file, label_column = given["file"], given["label_column"]
     told = label_options(given["read_labels"], given["labels"])
     labels: Any = label_column if label_column else read_labels_of_rows(given["labels"], told)

@@ -2,13 +2,12 @@
 
 import ast
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from graphuq.cli.annotators import names_in
-from graphuq.cli.columns import refuse_others
 from graphuq.cli.facts import the_facts
 from graphuq.errors import InvalidInput, require
 
@@ -30,24 +29,22 @@ SEPARATORS = "[;|]"  # between the names of the tags of a row
 LIST = re.compile(r"\[.*\]|\(.*\)|\{.*\}|set\(\)")  # as Python writes one
 
 
-def classify_tags(command: Callable[..., None], given: Mapping[str, Any]) -> None:
+def classify_tags(given: Mapping[str, Any]) -> None:
     """Infer which tags each row of a table has, and write predictions, tags and posterior.
 
     Parameters
     ----------
-    command : callable
-        The command, whose defaults tell which options were given.
     given : dict
-        All its options.
+        All options of the command, those of `USED` and of the estimator alone.
 
     Raises
     ------
     GraphuqError
-        If an option has no meaning here, or the input cannot be used.
+        If the input cannot be used.
     """
     from graphuq.classifier.classifier import GraphClassifier
     from graphuq.classifier.multilabel.classifier import MultilabelClassifier
-    from graphuq.cli.columns import check_format, without_missing
+    from graphuq.cli.columns import without_missing
     from graphuq.cli.fitting import check_options, classifier_options
     from graphuq.cli.preprocessing import preprocess
     from graphuq.cli.unread import OF_FIT, require_unread
@@ -56,17 +53,13 @@ def classify_tags(command: Callable[..., None], given: Mapping[str, Any]) -> Non
     from graphuq.utils.output_folder import atomic_folder, output_folder
 
     facts = the_facts(given["quiet"])
-    options = given["given"]
-    of_estimator = [name for name in options if name not in UNUSED]
-    refuse_others(command, given, (*USED, "given"), of_estimator, "--tag-columns")
-    check_format(given["file_format"])
     columns, output = (
         names_in(given["tag_columns"], "--tag-columns", "comedy,drama"),
         given["output"],
     )
     require_unread({"FILE": given["file"]}, output, *OF_FIT)
     with output_folder(output):
-        parameters = classifier_options(options)
+        parameters = classifier_options(given["given"])
         check_options(parameters, None, None)
         table = _read(given, columns, parameters)
         facts.read(table.line, table.settings)

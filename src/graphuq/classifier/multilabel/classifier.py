@@ -251,12 +251,7 @@ class MultilabelClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     ) -> "pd.DataFrame":
         """Predict a table with one row for each row of X: the first columns of `to_dataframe`.
 
-        Parameters
-        ----------
-        X : array_like, shape (M, d)
-            As for `predict`.
-        ids : sequence of length M, optional
-            Values of the column ``id``; by default row numbers from 0.
+        ``X`` and ``ids`` are as for `GraphClassifier.predict_table`.
         """
         from graphuq.classifier.multilabel.table import frame_of_tags
 
