@@ -288,10 +288,16 @@ def _printable(text: str) -> str:
 
 
 def _show_warning(message: Warning | str, *_: object, **__: object) -> None:
-    """Print a warning as one line, whose remedy is an option of the command line; keep it."""
+    """Print a warning as one line, whose remedy is an option of the command line; keep it.
+
+    A command that makes a graph in steps has some warnings twice, of which one is enough.
+    """
     text = _printable(str(message))
     for remedy, option in PYTHON_REMEDIES:
         text = re.sub(remedy, option, text)
     code = getattr(message, "code", type(message).__name__)
-    the_facts().warnings.append({"code": code, "message": text})
+    warning = {"code": code, "message": text}
+    if warning in the_facts().warnings:
+        return
+    the_facts().warnings.append(warning)
     print(f"graphuq: warning: {text}", file=sys.stderr)

@@ -26,11 +26,13 @@ def feature_columns_of(present: list[str], required: Sequence[str]) -> list[str]
     missing = [name for name in required if name not in present]
     if not required or (missing and list(required) == generated_names(len(required))):
         return present
+    folded = {name.casefold(): name for name in present}
+    near = [folded[name.casefold()] for name in missing if name.casefold() in folded]
     require(
         not missing,
         "file",
         f"it lacks {missing[:5]}{' …' if len(missing) > 5 else ''} of the "
-        f"{len(required)} feature columns",
+        f"{len(required)} feature columns{f', but has {near[:5]}' if near else ''}",
         "give all feature columns of the fit, under the same names",
     )
     return list(required)

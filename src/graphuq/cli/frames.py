@@ -8,12 +8,16 @@ import numpy as np
 import pandas as pd
 
 from graphuq.cli.columns import check_column
-from graphuq.errors import require
+from graphuq.errors import GraphuqWarning, require
 from graphuq.results.formats import Csv, TableFormat, formats_of_reading
 from graphuq.utils.gate import reading
+from graphuq.utils.user_warnings import warn_user
 
 GAPS = ("", "NA", "N/A", "n/a", "NaN", "nan", "None", "null", "NULL", "<NA>", "#N/A")
 """Cells of a file of text that are empty, besides those that ``--missing-value`` names."""
+
+ENDS = (("source", "target"), ("src", "dst"))  # of edges, as columns of features
+OF_EDGES = ("weight", "sign", "type")  # further columns of edges
 
 UNNAMED = "Unnamed: 0"  # first column of a file of text, if it has no name
 
@@ -82,6 +86,7 @@ def read_columns(
             "rename one of them",
         )
     columns = {column: as_text(frame[column]) for column in special}
+    _warn_of_edges([name for name in present if name not in (*special, *dropped)])
     return Frame(frame.drop(columns=[*special, *dropped]), columns, ids, found)
 
 
@@ -102,6 +107,25 @@ def _without_names(
         return frame, None
     names = as_text(frame[first])
     return frame.drop(columns=first), names if (names != "").all() else None
+
+
+def _warn_of_edges(features: Sequence[str]) -> None:
+    """Warn if the columns of features are those of a list of edges, whose rows are no items.
+
+    Warns
+    -----
+    GraphuqWarning
+        If they are source and target, and at most weight, sign and type.
+    """
+    names = {name.casefold(): name for name in features}
+    ends = next((pair for pair in ENDS if set(pair) <= set(names)), None)
+    if ends and set(names) <= {*ends, *OF_EDGES}:
+        shown = ",".join(names[one] for one in (*ends, "weight", "sign") if one in names)
+        warn_user(
+            f"X: the columns are those of a list of edges; if each row is an edge, add "
+            f"--edges {shown}",
+            GraphuqWarning,
+        )
 
 
 def as_text(column: pd.Series) -> np.ndarray:

@@ -14,7 +14,11 @@ from pyarrow.parquet import ParquetFile
 from graphuq.classifier.suspect_columns import warn_of_suspects
 from graphuq.classifier.table_encoder import TableEncoder
 from graphuq.classifier.table_encoder.readings import Reading
-from graphuq.classifier.table_encoder.refusals import RefusedColumns, empty_cells
+from graphuq.classifier.table_encoder.refusals import (
+    RefusedColumns,
+    empty_cells,
+    not_finite,
+)
 from graphuq.cli.columns import check_column, feature_columns_of, generated_names
 from graphuq.cli.contents import Contents
 from graphuq.cli.frames import GAPS, as_text, format_of_file, read_columns
@@ -252,6 +256,7 @@ def _read_parquet(
         if not required:
             warn_of_suspects(names, lambda k: features[:, k])
         _refuse_gaps(features, names, bool(required))
+        _refuse_infinite(features, names, bool(required))
     return Contents(columns, check_features(features, "features"), names, ids)
 
 
@@ -310,9 +315,11 @@ def _numeric(
         if not is_fitted:
             warn_of_suspects([str(name) for name in frame.columns], lambda k: features[:, k])
         _refuse_gaps(features, [str(name) for name in frame.columns], is_fitted)
+        _refuse_infinite(features, [str(name) for name in frame.columns], is_fitted)
         return check_features(features, "features"), {}
     numbers = {name: float for name in frame.columns if frame[name].dtype.kind == "b"}
-    encoder = TableEncoder(False, scale=False, decimal=decimal)
+    kinds = dict.fromkeys(map(str, frame.columns), "number") if is_fitted else None
+    encoder = TableEncoder(False, scale=False, decimal=decimal, kinds=kinds)
     try:
         found = encoder.fit_transform(frame.astype(numbers))
     except RefusedColumns as error:
@@ -330,6 +337,17 @@ def _refuse_gaps(features: np.ndarray, names: list[str], is_fitted: bool) -> Non
     if first:
         found = [empty_cells(names[k], int(np.isnan(features[:, k]).sum()), first[k])
                  for k in sorted(first)]  # fmt: skip
+        raise RefusedColumns(found).at_command_line(is_fitted)
+
+
+def _refuse_infinite(features: np.ndarray, names: list[str], is_fitted: bool) -> None:
+    """Refuse infinite cells, with the names of all their columns."""
+    found = []
+    for column, name in enumerate(names):
+        rows = np.flatnonzero(np.isinf(features[:, column]))
+        if len(rows):
+            found.append(not_finite(name, str(features[rows[0], column]), int(rows[0]), "number"))
+    if found:
         raise RefusedColumns(found).at_command_line(is_fitted)
 
 

@@ -210,7 +210,7 @@ def make_graph(
             f"the graph has {n_components} connected components (largest {sizes.max()} of "
             f"{n_nodes} nodes, {int((sizes == 1).sum())} isolated): labels inform only their own "
             "component, and in a component without labels the posterior is the prior; "
-            "use more neighbours, or a larger radius, to join components",
+            "use more neighbours, a larger radius or more edges to join components",
             DisconnectedGraphWarning,
         )
     return Graph(

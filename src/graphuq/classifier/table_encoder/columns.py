@@ -7,7 +7,7 @@ import numpy as np
 from jaxtyping import Bool
 
 from graphuq.classifier.table_encoder.readings import Reading
-from graphuq.classifier.table_encoder.refusals import CORRECT, RefusedColumn
+from graphuq.classifier.table_encoder.refusals import not_finite
 from graphuq.errors import require
 from graphuq.graphs.inputs import is_frame, is_polars
 from graphuq.utils.extras import require_extra
@@ -108,13 +108,7 @@ def values_of(column: "pd.Series", gaps: Bool[np.ndarray, " N"], reading: Readin
         wrong = np.flatnonzero(~np.isfinite(numbers) & ~gaps)
         if len(wrong):
             row = int(wrong[0])
-            raise RefusedColumn(
-                str(column.name),
-                f"holds {str(column.iloc[row])[:30]!r} in row {row}, which is no finite {kind}",
-                "correct it, or empty the cell",
-                f"cells that are no finite {kind}",
-                CORRECT,
-            )
+            raise not_finite(str(column.name), str(column.iloc[row]), row, kind)
         return numbers
     texts = np.empty(len(column), dtype=object)
     for row, value in enumerate(column):

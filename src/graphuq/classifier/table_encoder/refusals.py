@@ -75,7 +75,8 @@ class RefusedColumns(InvalidInput):
         (first, *others), mends = self.refused, self._mends(1)
         if is_fitted:
             remedy = "correct the cells: the model was fitted to a table without such ones"
-            return InvalidInput("features", self._problems(remedy), remedy)
+            problem = self._problems(remedy) if others else first.problem
+            return InvalidInput("features", problem, remedy)
         if not others:
             remedy = ALONE.get(first.how or first.mend, first.remedy).format(quote(first.column))
             return InvalidInput("features", first.problem, remedy)
@@ -111,6 +112,13 @@ class RefusedColumns(InvalidInput):
             elif names:
                 found.append(words[place].format(", ".join(map(repr, names))))
         return found
+
+
+def not_finite(column: str, text: str, row: int, kind: str) -> RefusedColumn:
+    """Return the refusal of a column with a cell that is no finite number or date."""
+    problem = f"holds {text[:30]!r} in row {row}, which is no finite {kind}"
+    short = f"cells that are no finite {kind}"
+    return RefusedColumn(column, problem, "correct it, or empty the cell", short, CORRECT)
 
 
 def empty_cells(column: str, n_cells: int, row: int, text: str = "") -> RefusedColumn:

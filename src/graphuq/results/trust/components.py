@@ -24,5 +24,5 @@ def check_components(result: "Result") -> Check:
         "amber",
         f"{missing} of {n_nodes} nodes ({share:.1%}) have no label in their component of "
         "the graph, so that their probabilities come from the prior alone. Label one node of each "
-        "component, or raise n_neighbors.",
+        "component, or join components by more edges (n_neighbors).",
     )
