@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 import graphuq as gq
-from graphuq.errors import GraphuqWarning, InvalidInput, StorageError
+from graphuq.errors import GraphuqWarning, InvalidInput, MissingLabelWarning, StorageError
 from graphuq.external.raster import (
     PixelLabels,
     Tile,
@@ -17,6 +17,7 @@ from graphuq.external.raster import (
     read_scene,
     write_maps,
 )
+from graphuq.external.raster.fit import graph_of_scene
 from graphuq.graphs.pixels import Pixels
 
 rasterio = pytest.importorskip("rasterio", reason="pip install graphuq[raster]")
@@ -404,3 +405,27 @@ def test_maps_are_written_whole_or_not_at_all(fitted, tmp_path, monkeypatch):
     with pytest.raises(StorageError, match=r"no space left"):
         write_maps(fitted, tmp_path)
     assert {p.name: p.read_bytes() for p in tmp_path.iterdir()} == before
+
+
+def test_no_data_that_the_file_does_not_declare_is_suspected(tmp_path):
+    values = bands()
+    values[:, :2] = -9999.0
+    scene = read_scene(write(tmp_path / "scene.tif", values))
+    with pytest.warns(GraphuqWarning, match="-9999 is far from .* -a_nodata -9999 scene.tif"):
+        graph_of_scene(scene, scene.mask(), labels(), 10**4, np.random.default_rng(0))
+    declared = read_scene(write(tmp_path / "declared.tif", values, nodata=-9999.0))
+    graph_of_scene(declared, declared.mask(), labels(), 10**4, np.random.default_rng(0))
+
+
+def test_words_of_a_table_mean_unlabelled_and_label_names_the_class_too(path, tmp_path):
+    places, csv = some_places(), tmp_path / "labels.csv"
+    given = [f"crop {k}" for k in fields()[tuple(places.T)]]
+    table = pd.DataFrame({"column": places[:, 1], "row": places[:, 0], "label": given})
+    table.loc[len(table)] = [7, 7, "unknown"]
+    table.to_csv(csv, index=False)
+    with pytest.warns(MissingLabelWarning, match="'unknown' .1 row. is taken as unlabelled"):
+        found = read_labels(csv, read_scene(path))
+    np.testing.assert_array_equal(found.places, labels().places)
+    np.testing.assert_array_equal(found.classes, labels().classes)
+    with pytest.raises(InvalidInput, match=r"give kind \(or name another by"):
+        read_labels(csv, read_scene(path), "kind")

@@ -11,7 +11,7 @@ from graphuq.errors import GraphuqWarning
 from graphuq.utils.user_warnings import warn_user
 
 MIN_ROWS = 10  # of a column, or other numbers beside a code, or different days
-CODES = (-9, -99, -999, -9999, -99999, 99, 999, 9999, 99999)  # that stand for "no value"
+CODES = (-9, -99, -999, -9999, -99999, -32768, 99, 999, 9999, 99999)  # that stand for "no value"
 SHOWN = 5  # columns with codes in a warning
 MIN_IDS = 20  # different whole numbers of a column that is named like an id
 ID = re.compile(
@@ -44,7 +44,7 @@ def warn_of_suspects(names: Sequence[str] | np.ndarray, column: Callable[[int], 
         values = np.asarray(column(place))
         if len(values) < MIN_ROWS or values.dtype.kind not in "iuf":
             continue
-        if len(codes := _codes(values)):
+        if len(codes := codes_in(values)):
             coded.append(f"{', '.join(f'{code:g}' for code in codes)} of {name!r}")
         if _are_days(values):
             days.append(name)
@@ -89,7 +89,7 @@ def _listed(names: Sequence[str], one: str, several: str) -> str:
     return f"{', '.join(map(repr, names))} {one if len(names) == 1 else several}"
 
 
-def _codes(values: np.ndarray) -> np.ndarray:
+def codes_in(values: np.ndarray) -> np.ndarray:
     """Return codes that occur at least twice, farther from others than these from each other."""
     found = [code for code in CODES if np.count_nonzero(values == code) > 1]
     others = values[~np.isin(values, found) & np.isfinite(values)]

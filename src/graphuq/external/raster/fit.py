@@ -10,6 +10,7 @@ from scipy import sparse
 
 from graphuq.classifier.classifier import GraphClassifier
 from graphuq.classifier.separate_places import check_places, leave_places_out
+from graphuq.classifier.suspect_columns import codes_in
 from graphuq.errors import GraphuqWarning, InvalidInput, require
 from graphuq.external.raster.labels import PixelLabels, with_data
 from graphuq.external.raster.scene import Scene, Tile
@@ -209,7 +210,21 @@ def graph_of_scene(
     progress : callable, optional
     """
     chosen = _sample(mask, labels, max(max_pixels, len(labels.classes)), rng)
-    return PixelGraph(_read_pixels(scene, chosen, progress))
+    pixels = _read_pixels(scene, chosen, progress)
+    _warn_of_undeclared(pixels.spectra, scene)
+    return PixelGraph(pixels)
+
+
+def _warn_of_undeclared(spectra: Float[np.ndarray, "N B"], scene: Scene) -> None:
+    """Warn of numbers such as -9999 that seem to mean "no data", and are data in this file."""
+    found = sorted({float(code) for band in spectra.T for code in codes_in(band)})
+    if found:
+        warn_user(
+            f"scene: {', '.join(f'{code:g}' for code in found)} is far from all other numbers of a "
+            f"band; if that means no data, let the file say so, as by gdal_edit.py -a_nodata "
+            f"{found[0]:g} {scene.path.name}",
+            GraphuqWarning,
+        )
 
 
 def mean_over_nodes(

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from jaxtyping import Int
 
+from graphuq.classifier.unlabelled_words import without_words
 from graphuq.errors import GraphuqWarning, InvalidInput, require
 from graphuq.external.raster.scene import Scene, quiet
 from graphuq.utils.extras import require_extra
@@ -16,6 +17,7 @@ from graphuq.utils.user_warnings import warn_user
 
 GEOJSON = (".geojson", ".json")
 WGS84 = "EPSG:4326"  # of GeoJSON (RFC 7946), and of columns lon and lat
+CLASS, LABEL = "class", "label"  # columns of the classes
 PLACES = (("x", "y"), ("lon", "lat"), ("column", "row"))  # columns of a CSV that are places
 OUTSIDE = "give places inside the scene, in its system of coordinates, or name theirs"
 
@@ -35,7 +37,7 @@ class PixelLabels(NamedTuple):
 
 
 def read_labels(
-    path: str | Path, scene: Scene, column: str = "class", crs: str | None = None
+    path: str | Path, scene: Scene, column: str = CLASS, crs: str | None = None
 ) -> PixelLabels:
     """Read labels of the pixels of a scene.
 
@@ -43,7 +45,8 @@ def read_labels(
     file               labels
     =================  ============================================================================
     ``.csv``           a place a row: ``x`` and ``y``, ``lon`` and ``lat``, or ``column`` and
-                       ``row``, which are counted from 0; and the class
+                       ``row``, which are counted from 0; and the class, where words such as ``?``
+                       mean unlabelled
     ``.geojson``       points and polygons with the class as a property; a polygon labels the pixels
                        whose centre it holds
     any other          a raster of whole numbers, 0 or no-data where unlabelled; one on another grid
@@ -55,7 +58,7 @@ def read_labels(
     path : path
     scene : Scene
     column : str, default "class"
-        Column or property with the class.
+        Column or property with the class; of a CSV file without ``class`` it is ``label``.
     crs : str, optional
         System of the coordinates, such as "EPSG:32616". By default that of the scene for ``x`` and
         ``y``, and WGS 84 for ``lon`` and ``lat`` and for GeoJSON. Rasters have their own.
@@ -114,14 +117,20 @@ def _of_table(
         not repeated, "labels", f"'{path.name}' has columns twice: {repeated[:3]}", "rename one"
     )
     pair = next((pair for pair in PLACES if set(pair) <= set(names)), None)
+    if column == CLASS and CLASS not in names and LABEL in names:  # as other files of labels say
+        column = LABEL
     require(
         pair is not None and column in names,
         "labels",
         f"'{path.name}' has the columns {', '.join(names)}",
-        f"give {column} beside x and y, lon and lat, or column and row",
+        f"give {column} (or name another by --label-column) beside x and y, lon and lat, or column "
+        "and row",
     )
     assert pair is not None
-    frame = frame[frame[column].str.strip() != ""]
+    frame[column] = without_words(
+        frame[column].str.strip().to_numpy(str), "labels", "rename it, if it is a class"
+    )
+    frame = frame[frame[column] != ""]
     numbers = [pd.to_numeric(frame[name], errors="coerce").to_numpy(float) for name in pair]
     bad = np.flatnonzero(~np.isfinite(numbers).all(axis=0))
     require(
@@ -130,7 +139,7 @@ def _of_table(
         f"row {int(bad[0]) if len(bad) else 0} of '{path.name}' has no numbers for {pair}",
         "give a place for each class",
     )
-    classes = frame[column].str.strip().to_numpy(str)
+    classes = frame[column].to_numpy(str)
     if pair == ("column", "row"):
         require(crs is None, "crs", f"{crs!r} beside columns and rows", "leave it out")
         return _pixels(numbers[0], numbers[1], scene, path), classes
