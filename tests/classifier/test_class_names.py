@@ -77,3 +77,12 @@ def test_a_class_of_most_rows_whose_name_is_a_code_is_asked_about(code, others, 
             warn_of_class_names(labels, ALL)
     else:
         warn_of_class_names(labels, ALL)
+
+
+def test_a_word_for_unlabelled_is_asked_about_even_if_it_holds_few_rows():
+    """The command line takes such words as unlabelled, with a warning; Python said nothing."""
+    labels = np.array(["cat", "dog", "unknown"] * 4)
+    with pytest.warns(MissingLabelWarning, match="'unknown' .4 rows. is a class. Does it mean"):
+        warn_of_class_names(labels, ALL)
+    warn_of_class_names(labels, ALL, words_are_classes=True)
+    warn_of_class_names(np.where(labels == "unknown", "none", labels), ALL)  # often a class

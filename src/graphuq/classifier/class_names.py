@@ -8,6 +8,7 @@ import numpy as np
 from jaxtyping import Bool
 
 from graphuq.classifier.labels import PLACEHOLDERS
+from graphuq.classifier.unlabelled_words import UNLABELLED
 from graphuq.errors import GraphuqWarning, MissingLabelWarning
 from graphuq.utils.user_warnings import warn_user
 
@@ -16,7 +17,9 @@ CODES = (9, 99, 999, 9999, -9, -99, -999, -9999)  # that surveys use for "no ans
 SHOWN = 3  # groups of names in a warning
 
 
-def warn_of_class_names(values: np.ndarray, given: Bool[np.ndarray, " N"]) -> None:
+def warn_of_class_names(
+    values: np.ndarray, given: Bool[np.ndarray, " N"], words_are_classes: bool = False
+) -> None:
     """Warn if names of classes are likely mistakes.
 
     Parameters
@@ -25,16 +28,33 @@ def warn_of_class_names(values: np.ndarray, given: Bool[np.ndarray, " N"]) -> No
         Label of each row.
     given : numpy.ndarray of bool, shape (N,)
         Which of them are labels.
+    words_are_classes : bool, default False
+        Whether words such as "unknown" were looked for before, and are names of classes here.
 
     Warns
     -----
     MissingLabelWarning
-        If a class that holds most rows has a name that often means "no label".
+        If a class has a name that means "no label", or holds most rows and has one that often does.
     GraphuqWarning
         If classes differ in capitals, blanks, hyphens or the way of writing a number alone.
     """
     _warn_of_placeholder(values, given)
+    if not words_are_classes:
+        _warn_of_words(values[given], len(values))
     warn_of_alike(np.unique(values[given]), "y: the classes")
+
+
+def _warn_of_words(labels: np.ndarray, n_rows: int) -> None:
+    """Warn of classes such as "?" and "unknown" that do not hold most rows."""
+    names, counts = np.unique(labels, return_counts=True)
+    for name, count in zip(names.tolist(), counts.tolist(), strict=True):
+        is_word = isinstance(name, str) and name.strip().casefold() in UNLABELLED
+        if is_word and 2 * count <= n_rows:
+            warn_user(
+                f"y: {name!r} ({count} rows) is a class. Does it mean unlabelled? Then pass "
+                f"missing_label={name!r}, or give None in its place.",
+                MissingLabelWarning,
+            )
 
 
 def warn_of_alike(names: np.ndarray, what: str) -> None:

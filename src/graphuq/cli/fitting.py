@@ -111,7 +111,7 @@ def fit_and_write(
         If the input cannot be used or a file cannot be written.
     """
     names = names_in_order(given, class_order) if ordered else class_names(given, positive)
-    warn_of_class_names(given.ravel(), given.ravel() != "")
+    warn_of_class_names(given.ravel(), given.ravel() != "", words_are_classes=True)
     codes: Any = codes_of_names(given, names)
     truth = _true_labels(table.truth, names, options.get("max_classes"))
     features, groups = preprocess(table, options["graph"], scaling, pca)

@@ -70,7 +70,7 @@ def check_size(matrix: Any, argument: str) -> None:
         largest == 0 or MIN_FEATURE <= largest <= most,
         argument,
         f"numbers of size {largest:.3g}, whose squares computers cannot represent",
-        f"rescale the features to sizes below {most:g}",
+        f"rescale the features to sizes between {MIN_FEATURE:.0e} and {most:.0e}",
     )
 
 

@@ -13,7 +13,7 @@ import numpy as np
 from jaxtyping import Float
 from scipy import sparse
 
-from graphuq.errors import GraphuqWarning
+from graphuq.errors import GraphuqWarning, require
 from graphuq.graphs import SelfTuning, knn_graph
 from graphuq.graphs.inputs import MatrixLike
 from graphuq.graphs.principal import PrincipalComponents
@@ -112,6 +112,12 @@ class WhitenedGraph(FeatureBlock):
     def spectrum(self) -> Spectrum:
         """Eigenpairs of the second graph."""
         rows = whitened(self.components)
+        require(
+            rows.shape[1] > 0,
+            "X",
+            "columns that differ by less than the rounding of their size",
+            "subtract their mean from each, before they lose digits",
+        )
         n_neighbors = min(N_NEIGHBORS, len(rows) - 1)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", GraphuqWarning)  # it is one of several parts
