@@ -1,11 +1,14 @@
 """Graphs of other libraries, lists of edges, and distances to neighbours."""
 
+import warnings
 from types import SimpleNamespace
 
 import networkx
 import numpy as np
 import pytest
 from scipy import sparse
+from scipy.sparse.csgraph import shortest_path
+from scipy.spatial.distance import cdist
 from sklearn.neighbors import KNeighborsTransformer, kneighbors_graph, radius_neighbors_graph
 from sklearn.pipeline import make_pipeline
 
@@ -377,3 +380,52 @@ def test_search_on_a_graph_object():
     np.testing.assert_allclose(
         found.best_estimator_.label_distributions_, same.best_estimator_.label_distributions_
     )
+
+
+PLACES = np.random.default_rng(0).normal(size=(40, 3))
+APART = cdist(PLACES, PLACES)
+ON_A_RING = shortest_path(np.roll(np.eye(30), 1, axis=1), directed=False)
+
+
+@pytest.mark.parametrize(
+    "distances",
+    [APART, APART**2, cdist(PLACES, PLACES, "cityblock"), ON_A_RING, sparse.csr_array(APART)],
+    ids=["distances", "squares", "city blocks", "steps", "sparse"],
+)
+def test_distances_given_as_weights_are_suspected(distances):
+    """They would join the nodes that are least alike, and nothing said so."""
+    with pytest.warns(GraphRepairWarning, match="keep the triangle inequality, as distances do"):
+        gq.graphs.from_adjacency(distances)
+
+
+@pytest.mark.parametrize(
+    "weights",
+    [
+        np.exp(-(APART**2)),
+        1 / (1 + 10 * APART),
+        np.exp(PLACES @ PLACES.T),
+        1.0 - np.eye(40),
+        np.random.default_rng(1).uniform(0.01, 1, (40, 40)),
+        np.where(APART < 1, APART, 0.0),
+    ],
+    ids=["Gaussian", "inverse", "products", "equal", "random", "not between all"],
+)
+def test_weights_between_all_nodes_are_not(weights):
+    weights = np.where(np.eye(40, dtype=bool), 0.0, (weights + weights.T) / 2)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", GraphRepairWarning)
+        warnings.simplefilter("ignore", DisconnectedGraphWarning)
+        gq.graphs.from_adjacency(weights)
+
+
+def test_names_that_differ_in_their_type_alone_are_refused():
+    """One column of numbers and one of texts made two nodes of each, and no path between them."""
+    words = r"nodes: the names 1 and '1', which are two nodes; write all names as texts"
+    with pytest.raises(InvalidInput, match=words):
+        gq.graphs.from_edges([1, 2, 3], ["2", "3", "1"])
+    with pytest.raises(InvalidInput, match=words):
+        gq.graphs.from_hyperedges([[1, 2], ["1", 3]])
+    network = networkx.Graph([("a", 1), ("1", "b")])
+    with pytest.raises(InvalidInput, match=words):
+        gq.graphs.from_adjacency(network)
+    assert gq.graphs.from_edges([1, "a"], ["a", "b"]).names.tolist() == [1, "a", "b"]

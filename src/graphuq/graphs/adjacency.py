@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 else:
     AdjacencyLike = Any  # graph objects are recognised by their attributes
 
+MIN_NODES, SOME_NODES = 10, 60  # of a matrix that may hold distances, and those that are looked at
+SPREAD = 4.0  # numbers within a factor of 4 keep the inequality whatever they are
+
 
 def from_adjacency(
     adjacency: AdjacencyLike, *, weight: str | None = "weight", symmetrize: str | None = None
@@ -60,7 +63,8 @@ def from_adjacency(
     Warns
     -----
     GraphRepairWarning
-        If a directed graph is made symmetric by default, and in the cases of `make_graph`.
+        If a directed graph is made symmetric by default, a matrix seems to hold distances, and in
+        the cases of `make_graph`.
 
     Examples
     --------
@@ -80,6 +84,7 @@ def from_adjacency(
         weights = to_matrix(
             adjacency, "adjacency", "give a matrix, one row and one column per node, or a graph"
         )
+        _warn_of_distances(weights)
         if symmetrize is not None and weights.ndim == 2 and weights.shape[0] == weights.shape[1]:
             weights = symmetrized(weights, symmetrize)
         return make_graph(weights, argument="adjacency", signed=True, settings=settings)
@@ -176,6 +181,32 @@ def from_edges(
     if symmetrize is not None:
         settings["symmetrize"] = symmetrize
     return _graph_of(matrix, name_array(names), symmetrize, "weight", what, settings)
+
+
+def _warn_of_distances(weights: Any) -> None:
+    """Warn if weights between all nodes keep the triangle inequality, as distances do.
+
+    Weights of similarity do not: of three nodes two may be alike, and the third like neither. Roots
+    of squared distances are distances, and roots of distances are distances too.
+    """
+    if weights.ndim != 2 or weights.shape[0] != weights.shape[1] or weights.shape[0] < MIN_NODES:
+        return
+    some = np.random.default_rng(0).permutation(weights.shape[0])[:SOME_NODES]
+    part = weights[some][:, some]
+    part = np.array(part if isinstance(part, np.ndarray) else part.toarray(), dtype=np.float64)
+    apart = part[~np.eye(len(part), dtype=bool)]
+    if not (np.isfinite(apart).all() and 0 < SPREAD * apart.min() < apart.max()):
+        return
+    np.fill_diagonal(part, 0.0)
+    roots = np.sqrt(part)
+    through = (roots[:, :, None] + roots[None, :, :]).min(axis=1)
+    if (roots <= through * (1 + 1e-9)).all():
+        warn_user(
+            "adjacency: numbers between all nodes that keep the triangle inequality, as distances "
+            "do; weights are larger for nodes that are more alike. For distances use "
+            "GraphClassifier(metric='precomputed'), or gq.graphs.from_distances",
+            GraphRepairWarning,
+        )
 
 
 def _graph_of(

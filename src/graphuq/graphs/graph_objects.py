@@ -211,7 +211,21 @@ def _signed(
 
 
 def name_array(names: Sequence[Any]) -> np.ndarray:
-    """Return names as an array of objects, in which a tuple is one name."""
+    """Return names as an array of objects, in which a tuple is one name.
+
+    Raises
+    ------
+    InvalidInput
+        If two names differ in their type alone, such as 1 and "1": one node would be two.
+    """
+    texts = {name for name in names if isinstance(name, str)}
+    twice = next((n for n in names if not isinstance(n, str) and str(n) in texts), None)
+    require(
+        twice is None,
+        "nodes",
+        f"the names {twice!r} and {str(twice)!r}, which are two nodes",
+        "write all names as texts, or all as numbers",
+    )
     array = np.empty(len(names), dtype=object)
     for index, name in enumerate(names):
         array[index] = name
