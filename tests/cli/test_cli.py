@@ -196,7 +196,7 @@ def changed(column=None, value=None, **options):
     ("change", "more", "words"),
     [
         (changed("a", np.nan), [], "column 'a' has 1 empty cell, the first in row 3"),
-        (changed("a", "inf"), [], "NaN or infinite values in 1 row"),
+        (changed("a", "inf"), [], "column 'a' holds 'inf' in row 3, which is no finite number"),
         (
             changed("a", "much"),
             [],
