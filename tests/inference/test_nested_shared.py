@@ -244,7 +244,7 @@ def test_draws_of_sites_in_coordinates_have_their_mean_and_covariance():
     [(60, 3, "LowRank"), (400, 10, "LowRank"), (400, 2, "Coordinate"), (2_000, 10, "Coordinate")],
 )
 def test_sweeps_are_those_with_fewer_operations(n_labels, n_classes, kind):
-    """Of more labels than coordinates they are in coordinates, the sooner the fewer the classes."""
+    """They are in coordinates if labels outnumber these, the sooner the fewer the classes."""
     rng = np.random.default_rng(6)
     factor = 0.1 * rng.normal(size=(n_labels, 80))
     labels = rng.integers(n_classes, size=n_labels)

@@ -33,7 +33,6 @@ def describe(value: object) -> str:
     Examples
     --------
     >>> import numpy as np
-    from jaxtyping import Int
     >>> describe(np.zeros((3, 2)))
     'ndarray of shape (3, 2)'
     >>> describe("auto")

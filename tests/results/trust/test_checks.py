@@ -376,7 +376,7 @@ def test_unreliable_weights_of_an_average_give_way_to_expectation_propagation():
     known = np.concatenate([np.flatnonzero(moons.codes() == k)[:12:4] for k in (0, 1)])
     y = np.where(np.isin(np.arange(80), known), moons.codes(), -1)
     result = (
-        gq.GraphClassifier(inference=gq.inference.MCMC(n_samples=200))
+        gq.GraphClassifier(inference=gq.inference.MCMC(n_samples=400))
         .fit(moons.features, y)
         .result_
     )
