@@ -131,6 +131,25 @@ def test_labels_of_a_table(names, path, tmp_path):
     np.testing.assert_array_equal(found.classes, expected.classes)
 
 
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [
+        ("places.csv", {"sep": ";", "decimal": ","}),
+        ("places.tsv", {"sep": "\t"}),
+        ("places.txt", {"sep": ";", "encoding": "utf-16"}),
+        ("places.csv", {"encoding": "cp1252"}),
+    ],
+)
+def test_a_table_is_read_as_it_is_written(name, options, path, tmp_path):
+    places = some_places()
+    x, y = coordinates(places)
+    given = np.array([f"Käse {k}" for k in fields()[tuple(places.T)]])
+    pd.DataFrame({"x": x, "y": y, "class": given}).to_csv(tmp_path / name, index=False, **options)
+    found, expected = read_labels(tmp_path / name, read_scene(path)), labels()
+    np.testing.assert_array_equal(found.places, expected.places)
+    np.testing.assert_array_equal(found.classes, np.char.replace(expected.classes, "crop", "Käse"))
+
+
 def test_a_table_in_another_projection_is_reprojected(path, tmp_path):
     places = some_places()
     x, y = transform(UTM, "EPSG:3857", *coordinates(places))

@@ -11,9 +11,11 @@ from jaxtyping import Int
 from graphuq.classifier.unlabelled_words import without_words
 from graphuq.errors import GraphuqWarning, InvalidInput, require
 from graphuq.external.raster.scene import Scene, quiet
+from graphuq.results.formats.csv import Csv
 from graphuq.utils.extras import require_extra
 from graphuq.utils.gate import reading, require_file
 from graphuq.utils.user_warnings import warn_user
+from graphuq.utils.written.numbers import NumberFormat
 
 GEOJSON = (".geojson", ".json")
 WGS84 = "EPSG:4326"  # of GeoJSON (RFC 7946), and of columns lon and lat
@@ -44,9 +46,9 @@ def read_labels(
     =================  ============================================================================
     file               labels
     =================  ============================================================================
-    ``.csv``           a place a row: ``x`` and ``y``, ``lon`` and ``lat``, or ``column`` and
+    ``.csv``, ``.tsv`` a place a row: ``x`` and ``y``, ``lon`` and ``lat``, or ``column`` and
                        ``row``, which are counted from 0; and the class, where words such as ``?``
-                       mean unlabelled
+                       mean unlabelled. Separator, encoding and decimal mark are as the file shows
     ``.geojson``       points and polygons with the class as a property; a polygon labels the pixels
                        whose centre it holds
     any other          a raster of whole numbers, 0 or no-data where unlabelled; one on another grid
@@ -73,7 +75,7 @@ def read_labels(
     """
     require_extra("raster")
     path = require_file(path)
-    if path.suffix.lower() == ".csv":
+    if path.suffix.lower() in (Csv.suffix, *Csv.other_suffixes):
         places, classes = _of_table(path, scene, column, crs)
     elif path.suffix.lower() in GEOJSON:
         places, classes = _of_geojson(path, scene, column, crs)
@@ -108,14 +110,15 @@ def _of_table(
     require_extra("tables")
     import pandas as pd
 
-    with reading(path, "CSV file"):
-        frame = pd.read_csv(path, dtype=str, keep_default_na=False, encoding="utf-8-sig")
-    names = [str(name).strip() for name in frame.columns]
-    frame.columns = pd.Index(names)
-    repeated = sorted({name for name in names if names.count(name) > 1})
+    form = Csv().for_file(path)
+    assert form.dialect is not None
+    frame = form.read(path, form.dialect.columns)
+    repeated = sorted(form.repeated)
     require(
         not repeated, "labels", f"'{path.name}' has columns twice: {repeated[:3]}", "rename one"
     )
+    names = [str(name).strip() for name in frame.columns]
+    frame.columns = pd.Index(names)
     pair = next((pair for pair in PLACES if set(pair) <= set(names)), None)
     if column == CLASS and CLASS not in names and LABEL in names:  # as other files of labels say
         column = LABEL
@@ -131,7 +134,7 @@ def _of_table(
         frame[column].str.strip().to_numpy(str), "labels", "rename it, if it is a class"
     )
     frame = frame[frame[column] != ""]
-    numbers = [pd.to_numeric(frame[name], errors="coerce").to_numpy(float) for name in pair]
+    numbers = [NumberFormat(form.decimal or ".")(frame[name]).values for name in pair]
     bad = np.flatnonzero(~np.isfinite(numbers).all(axis=0))
     require(
         len(bad) == 0,
