@@ -46,7 +46,7 @@ def read_labels(
     =================  ============================================================================
     file               labels
     =================  ============================================================================
-    ``.csv``, ``.tsv`` a place a row: ``x`` and ``y``, ``lon`` and ``lat``, or ``column`` and
+    ``.csv``           a place a row: ``x`` and ``y``, ``lon`` and ``lat``, or ``column`` and
                        ``row``, which are counted from 0; and the class, where words such as ``?``
                        mean unlabelled. Separator, encoding and decimal mark are as the file shows
     ``.geojson``       points and polygons with the class as a property; a polygon labels the pixels
