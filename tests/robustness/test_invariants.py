@@ -17,7 +17,7 @@ FEW, MANY = 4, int(os.environ.get("GRAPHUQ_PROBLEMS", "150"))
 ROUNDING = 1e-6  # of the same numbers in another container, and of distances after a shift
 CONVERGED = 2e-4  # of the fixed points of expectation propagation, which stops at 1e-4
 N_DRAWS = 2000  # from which probabilities of more than two classes are counted, at least
-STRATA = 4e-3  # of an average: rounding may decide which component stands for a hundredth of it
+STRATA = 6e-3  # of an average: rounding may decide which component stands for a hundredth of it
 STANDARD_ERRORS = 6  # of thousands of probabilities, none of which may be farther away
 METHODS = {
     "default": {},
