@@ -72,7 +72,7 @@ def tab(browser):
     """A tab whose script errors, refused contents and requests of other machines fail the test."""
     context = browser.new_context(viewport={"width": 1180, "height": 860})
     opened, problems = context.new_page(), []
-    opened.set_default_timeout(20_000)
+    opened.set_default_timeout(60_000)  # a first fit compiles its kernels, on a busy machine
     opened.on("pageerror", lambda error: problems.append(str(error)))
     opened.on("console", lambda m: problems.append(m.text) if m.type == "error" else None)
     opened.on("dialog", lambda dialog: problems.append(dialog.message))

@@ -322,7 +322,7 @@ def test_the_page_in_a_notebook(browser, notebook, page, digits):
     """Pictures, keys, undo, the map and downloads come through the widget."""
     context = browser.new_context(viewport={"width": 1180, "height": 900})
     tab, problems = context.new_page(), []
-    tab.set_default_timeout(20_000)
+    tab.set_default_timeout(60_000)
     tab.on("pageerror", lambda error: problems.append(str(error)))
     tab.on("console", lambda m: problems.append(m.text) if m.type == "error" else None)
     tab.goto(notebook)

@@ -508,7 +508,7 @@ def test_the_page_behind_tls_in_a_browser(browser, users, tmp_path):
         proxy.behind = page.port
         context = browser.new_context(ignore_https_errors=True)
         tab = context.new_page()
-        tab.set_default_timeout(20_000)
+        tab.set_default_timeout(60_000)
         tab.goto(page.address)
         tab.fill("#name", "ada")
         tab.fill("#password", PASSWORD)
