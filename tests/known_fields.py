@@ -1,4 +1,4 @@
-"""Results of which the distribution of all classes together has a closed form."""
+"""Results of which the distribution has a closed form, and covariances by dense matrices."""
 
 import numpy as np
 
@@ -31,3 +31,10 @@ def nodes_with_one_field(labels):
     likelihood = gq.likelihoods.Probit(1e5 / np.sqrt(42))  # as large as u
     posterior = gq.Posterior(spectrum, prior, likelihood, np.arange(len(labels)), labels)
     return gq.infer(posterior, gq.inference.ExpectationPropagation())
+
+
+def series_covariance(prior, spectrum):
+    """Return the covariance of a series, and of its tail, at all nodes, by dense matrices."""
+    std, q = prior.spectral_std(spectrum), np.asarray(spectrum.eigenvectors)
+    series = (q * std.modes**2) @ q.T + std.tail**2 * (np.eye(len(q)) - q @ q.T)
+    return spectrum.node_scale[:, None] * series * spectrum.node_scale

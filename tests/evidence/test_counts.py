@@ -14,6 +14,7 @@ from graphuq.evidence import regression
 from graphuq.evidence.counts import GraphCounts
 from graphuq.evidence.regression import _slopes, _with_values, maximize_regression
 from graphuq.models.predictive import PoissonLogNormal
+from known_fields import series_covariance
 
 NAMES = ("tau", "alpha", "field_std", "noise_std")
 RNG = np.random.default_rng(0)
@@ -45,10 +46,7 @@ def counts_model(laplacian="random-walk", tail=False, noise_std=0.35):
 
 def covariance(model):
     """Return the prior covariance of ``c + a u`` at all nodes."""
-    spectrum, std = model.spectrum, model.prior.spectral_std(model.spectrum)
-    q = np.asarray(spectrum.eigenvectors)
-    series = (q * std.modes**2) @ q.T + std.tail**2 * (np.eye(len(q)) - q @ q.T)
-    series = spectrum.node_scale[:, None] * series * spectrum.node_scale
+    series = series_covariance(model.prior, model.spectrum)
     return model.field_std**2 * series + 1.0
 
 

@@ -15,6 +15,7 @@ from graphuq.evidence.regression import (
     _with_values,
     maximize_regression,
 )
+from known_fields import series_covariance
 
 NAMES = ("tau", "alpha", "field_std", "noise_std")
 RNG = np.random.default_rng(0)
@@ -38,11 +39,8 @@ def regression(laplacian="random-walk", tail=False, weights=None, n_eigenpairs=2
 
 def covariances(model):
     """Return the prior covariance of ``c + a u`` at all nodes, and the variances of the noise."""
-    spectrum, std = model.spectrum, model.prior.spectral_std(model.spectrum)
-    q = np.asarray(spectrum.eigenvectors)
-    series = (q * std.modes**2) @ q.T + std.tail**2 * (np.eye(len(q)) - q @ q.T)
-    series = spectrum.node_scale[:, None] * series * spectrum.node_scale
     weights = np.ones(len(model.values)) if model.weights is None else model.weights
+    series = series_covariance(model.prior, model.spectrum)
     return model.field_std**2 * series + CONSTANT_STD**2, model.noise_std**2 / weights
 
 

@@ -153,12 +153,12 @@ class PoissonLogNormal(Predictive):
     @cached_property
     def mean(self) -> Float[np.ndarray, " M"]:  # type: ignore[override]
         """Mean of each count."""
-        return np.exp(self.log_mean + self.log_std**2 / 2)
+        return LogNormal(self.log_mean, self.log_std).mean
 
     @cached_property
     def std(self) -> Float[np.ndarray, " M"]:  # type: ignore[override]
         """Standard deviation of each count: that of the rate, and that of Poisson."""
-        return np.sqrt(self.mean + self.mean**2 * np.expm1(self.log_std**2))
+        return np.sqrt(self.mean + LogNormal(self.log_mean, self.log_std).std ** 2)
 
     def log_mass(self, counts: Float[np.ndarray, " M"]) -> Float[np.ndarray, " M"]:
         """Return the log probability of each count."""
