@@ -272,3 +272,16 @@ def test_components_that_some_labels_leave_far_behind_are_not_fitted_to_all():
         assert np.exp(np.logaddexp.reduce(logs[~kept]) - np.logaddexp.reduce(logs)) < 1e-4
         found = given.log_prior + [one.log_evidence for one in fits]
         np.testing.assert_allclose(found, logs[kept], atol=0.01)  # other starts of the sweeps
+
+
+def test_many_classes_that_lie_apart_are_found_from_one_label_each():
+    """More classes than any set had from which the odds were learnt: clusters are their classes."""
+    rng = np.random.default_rng(0)
+    classes = np.repeat(np.arange(60), 15)
+    X = rng.normal(size=(900, 10)) + 3.0 * rng.normal(size=(60, 10))[classes]
+    y = np.full(900, -1)
+    y[::15] = np.arange(60)
+    p = gq.GraphClassifier().fit(X, y).label_distributions_[y < 0]
+    own = p[np.arange(len(p)), classes[y < 0]]
+    assert (p.argmax(axis=1) == classes[y < 0]).mean() > 0.95  # the nearest label gives .96
+    assert -np.log(own).mean() < 0.5  # of log 60 = 4.1

@@ -9,6 +9,9 @@ probability. A component is given by
   are smooth, whatever the size of the graph;
 - its power α, its noise γ relative to the field, and whether each class has a constant.
 
+No set has more than 26 classes. With more, the odds are those of 26, and ranks grow in proportion
+to the number of classes: as many more modes are needed to tell them apart.
+
 If the basis has other blocks, more components are on these. A second graph has the same components
 on its own eigenvalues; functions of the features have five, of different noise. The odds of each
 block against the graph are ``exp(a + b log(J/K) + c log K)``, learnt by `benchmarks/fit_blocks.py`
@@ -44,6 +47,7 @@ from graphuq.spectrum.node_blocks import FEATURE_GRAPH, NODE_BLOCKS
 from graphuq.spectrum.whitened import WHITENED_GRAPH
 
 TABLE, BLOCKS = "learnt_odds.json", "block_odds.json"
+MOST_CLASSES = 26  # of the sets from which the odds were learnt
 MIN_PROBABILITY = 1e-4  # prior probability below which a component is left out
 FEATURE_NOISES = (0.03, 0.1, 0.3, 1.0, 3.0)  # γ of components on features, equally probable
 SUM_RANKS, SUM_POWERS = (2, 16), (2.0, 32.0)  # of the eigenvalue τ², and α, of graphs in sums
@@ -82,7 +86,7 @@ def learnt_mixture(basis: SpectralBasis, n_classes: int, n_labels: int) -> Mixtu
     True
     """
     components, log_odds = _on_graph(basis, EIGENPAIRS, n_classes, n_labels)
-    known = np.array([1.0, np.log(n_labels / n_classes), np.log(n_classes)])
+    known = np.array([1.0, np.log(n_labels / n_classes), np.log(min(n_classes, MOST_CLASSES))])
     odds, given = _stored(BLOCKS), set(basis.settings.get(NODE_BLOCKS, ()))
     for block in basis.blocks:
         learnt_for = ALIKE.get(block.name, block.name)
@@ -147,12 +151,12 @@ def _on_graph(
     logs = table["base"] + table["slopes"] @ features(spectrum, n_classes, n_labels)
     logs -= logsumexp(logs)
     kept = np.flatnonzero(logs >= np.log(MIN_PROBABILITY))
-    matern = Matern()
+    finer, matern = max(1.0, n_classes / MOST_CLASSES), Matern()
     first = Term(1.0, matern)
     components = []
     for m in kept.tolist():
         numbers = {
-            "tau": eigenvalue_of_rank(spectrum, int(table["rank"][m])) ** 0.5,
+            "tau": eigenvalue_of_rank(spectrum, round(table["rank"][m] * finer)) ** 0.5,
             "alpha": float(table["alpha"][m]),
             "include_constant": bool(table["constant"][m]) or None,
         }
@@ -166,9 +170,10 @@ def features(basis: SpectralBasis, n_classes: int, n_labels: int) -> Float[np.nd
     """Return what the probabilities depend on.
 
     They are log K, log² K, log(J/K), log²(J/K), and the logarithm of the ratio of the eigenvalues
-    of ranks K and K − 1, the gap that K clusters leave.
+    of ranks K and K − 1, the gap that K clusters leave. Logarithms of K are at most those of 26.
     """
-    log_classes, log_share = np.log(n_classes), np.log(n_labels / n_classes)
+    log_classes = np.log(min(n_classes, MOST_CLASSES))
+    log_share = np.log(n_labels / n_classes)
     gap = np.log(eigenvalue_of_rank(basis, n_classes) / eigenvalue_of_rank(basis, n_classes - 1))
     return np.array([log_classes, log_classes**2, log_share, log_share**2, gap])
 

@@ -43,7 +43,6 @@ MAX_SPREAD = 15.0  # standard deviation of the log ratio to the Gaussian, in nat
 MULTICLASS_TOLERANCE = 1e-4  # tolerance of expectation propagation, in standard deviations
 MANY_TOLERANCE = 1e-3  # the same for many classes, where far ones share sites
 AVERAGE_TOLERANCE = 1e-3  # of each component of an average: probabilities are then within .001
-MIN_LABELS_EACH = 2  # labels a class from which an average of several classes needs no draws
 MAX_DENSE = 4_000  # white coordinates of a multiclass posterior that is approximated
 
 
@@ -257,18 +256,15 @@ RULES = (
 def needs_no_draws(posterior: Posterior) -> bool:
     """Return whether expectation propagation is the default: of an average, or of one posterior.
 
-    For an average over several classes, with two labels a class or more, its log score is that of
-    draws to 0.002, and its calibration is the same: docs/archive/without_draws.md. With one
-    label a class it is worse by 0.0045. For two classes with fewer than fifteen labels draws weigh
-    class shares. Of another likelihood of one field, such as ordered classes, an average has no
-    other evidence. For one probit of many classes, or of several and more labels than sweeps pay
+    For an average over several classes its log score is that of draws to 0.002, and its calibration
+    is the same: docs/archive/without_draws.md. For two classes with fewer than fifteen labels draws
+    weigh class shares. Of another likelihood of one field, such as ordered classes, an average has
+    no other evidence. For one probit of many classes, or of several and more labels than sweeps pay
     for, draws took eight times as long on Cora with 1,192 labels, and gained .003 in log score.
     """
     likelihood, n_labels = posterior.likelihood, len(posterior.labels)
     if ModelAverage().refusal(posterior) is None:
-        if likelihood.is_multiclass:
-            return n_labels >= MIN_LABELS_EACH * posterior.n_classes
-        return are_many_of_two(posterior)
+        return likelihood.is_multiclass or are_many_of_two(posterior)
     if posterior.is_weighted:  # no sampler has the evidence of other likelihoods
         return EachComponent(ABOUT).refusal(posterior) is None
     if not likelihood.is_multiclass:
