@@ -41,7 +41,7 @@ from bench_book import splits_of
 from bench_nodes import load as load_nodes
 from bench_nodes import scores
 from bench_scenes import indian_pines, labels_of, mapped
-from peers import RESULTS
+from peers import DATA, RESULTS
 
 PATH = RESULTS / "field.json"
 BOOK = {"Digit1": 1, "BCI": 4, "g241c": 5}
@@ -194,7 +194,7 @@ def summary():
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--only", nargs="+", choices=[*PROTOCOLS], default=[*PROTOCOLS])
-    parser.add_argument("--data", type=Path, default=Path("../shared/data"))
+    parser.add_argument("--data", type=Path, default=DATA)
     parser.add_argument("--summary", action="store_true")
     given = parser.parse_args()
     warnings.simplefilter("ignore")

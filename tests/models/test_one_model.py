@@ -64,7 +64,7 @@ SOFT = np.full((12, 2), 0.5)
         (BASIS, labels(max_classes=3), LargestEvidence()),
         (BASIS, labels(distributions=SOFT), LargestEvidence()),
         (BASIS.with_tail(1.0), labels(), LargestEvidence()),
-        (BASIS, labels(n_each=501), Likeliest()),
+        (BASIS, labels(n_each=751), Likeliest()),
         (BASIS, labels(n_classes=300, n_each=4), Likeliest()),
         (BASIS, labels(n_classes=60, n_each=4), Likeliest()),
         (BASIS, labels(n_classes=60, n_each=3), Average()),

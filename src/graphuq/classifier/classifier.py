@@ -73,7 +73,7 @@ class GraphClassifier(
     model : {"auto", "average", "likeliest", "largest-evidence", "fixed"} or Model, default "auto"
         Prior and likelihood of the labels, or the rule that finds them. See `graphuq.models`.
         "auto" is `graphuq.models.Auto`: an average over priors on graphs and functions of the
-        features; with more than 1,000 labels the likeliest of them.
+        features; with more than 1,500 labels the likeliest of them.
         ``gq.models.Fixed(prior, likelihood)`` is a model of your own parts. A model may also be
         text such as ``"Fixed(Matern(tau=0.3), Probit(0.1))"``. No other parameter changes it.
     max_classes : int, optional
@@ -85,8 +85,8 @@ class GraphClassifier(
         without labels. See docs/ordered.md.
     inference : str, Sampler, Approximation or MCMC, default "auto"
         Method that computes the posterior. "auto": the method that `graphuq.infer` chooses; for
-        the default model "model-average", and "expectation-propagation" with several classes and
-        two labels a class or more. "expectation-propagation" and "laplace" are quick, without a
+        the default model "expectation-propagation" with several classes, or many labels of two,
+        else "model-average". "expectation-propagation" and "laplace" are quick, without a
         bound on their errors; "map" gives a point. "pcn", "hamiltonian" (about
         expectation propagation), "collapsed-gibbs", "exact-hamiltonian",
         "reflective-hamiltonian", "tempered-hamiltonian" and "elliptical-slice" are samplers. Each

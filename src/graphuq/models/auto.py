@@ -12,7 +12,7 @@ from graphuq.models.ordered import OrderedAverage
 from graphuq.posterior.posterior import Posterior
 from graphuq.spectrum import Laplacian, SpectralBasis
 
-MAX_AVERAGED = 1_000  # labels up to which averages over models are quick
+MAX_AVERAGED = 1_500  # labels up to which averages over models are nearly as quick as one
 
 
 @dataclass(frozen=True, repr=False)
@@ -25,7 +25,7 @@ class Auto(Model):
     ordered classes, three or more                      `OrderedAverage()`
     soft labels; more classes than have labels; a tail  `LargestEvidence()`
     over 50 classes, and 12,000 classes × labels        `Likeliest()`
-    up to 1,000 labels                                  `Average()`
+    up to 1,500 labels                                  `Average()`
     more labels                                         `Likeliest()`
     ==================================================  ====================
 

@@ -82,11 +82,10 @@ def infer(
         "elliptical-slice", "independence", "sequential-independence", "expectation-propagation",
         "laplace", "map", "model-average". By default, or "auto", the sampler that
         `graphuq.run.choose_sampler.RULES` gives. Without settings of sampling it is expectation
-        propagation for an average of several classes with two labels a class or more, and for one
-        posterior of several classes with more than 1,000 labels, or more than 50 classes and
-        12,000 classes × labels. An approximation answers in milliseconds and
-        takes ``rng`` alone of the arguments below. `MCMC` is a sampler with its settings, in
-        place of the arguments ``n_samples`` to ``checkpoint``.
+        propagation for an average of several classes, and for one posterior of several classes with
+        more than 1,000 labels, or more than 50 classes and 12,000 classes × labels. An
+        approximation answers in milliseconds and takes ``rng`` alone of the arguments below. `MCMC`
+        is a sampler with its settings, in place of the arguments ``n_samples`` to ``checkpoint``.
     n_samples : int, optional
         Kept draws per chain, all of which are drawn; with ``stop``, the largest number of them,
         4,000 by default. Without either, sampling stops as that of `GraphClassifier`: at 4,000
