@@ -458,8 +458,8 @@ def test_map_of_counts(page, tmp_path):
         row = int(page.locator("#details h3").inner_text().removeprefix("row "))
         visited.add(row)
         shown = page.locator("#details td:nth-child(2)").all_inner_texts()
-        given = "–" if np.isnan(y[row]) else show(y[row])
-        expected = [show(value[row]) for value in (mean, std, low, high)]
+        given = "–" if np.isnan(y[row]) else f"{y[row]:.0f}"
+        expected = [show(mean[row]), show(std[row]), f"{low[row]:.0f}", f"{high[row]:.0f}"]
         assert shown == [*expected, show_rate(rate[row]), given]
     assert len(visited) > 6
     ends = [show_rate(end) for end in np.quantile(rate, [0.02, 0.98])]

@@ -64,6 +64,7 @@ def write_numbers_report(
     next_rows = posterior.most_uncertain(free, N_LISTED, exposure_of_fit(regressor)[free])
     others, true = left_out(regressor), held_out(regressor, truth)
     show, _ = number_format(posterior.unit)
+    show_end = show if predictive.is_symmetric else "{:,.0f}".format  # ends are counts
     low, high = predictive.interval(COVERAGE).T
     nodes = _page_data(regressor, predictive, low, high, ids, next_rows, images)
     write_page(
@@ -84,7 +85,10 @@ def write_numbers_report(
         next_rows=[
             {
                 "id": ids[row],
-                "numbers": [show(x) for x in (mean[row], std[row], low[row], high[row])],
+                "numbers": [
+                    *(show(x) for x in (mean[row], std[row])),
+                    *(show_end(x) for x in (low[row], high[row])),
+                ],
                 "evidence": bool(regressor.has_evidence_[row]),
             }
             for row in next_rows

@@ -29,14 +29,15 @@ const palette = { light: shades("light"), dark: shades("dark") }; // low is blue
 function showDetails(i, announced = false) {
   if (i < 0) return;
   const half = payload.half_width * std[i], picture = thumbnail(i, "picture");
+  const whole = ends ? 0 : decimals; // where ends are given they are counts, and so is the number
   const [low, high] = ends?.map((end) => end[i]) ?? [mean[i] - half, mean[i] + half];
   const lines = [
     ["predicted", figure(mean[i])],
     ["standard deviation", figure(std[i])],
-    ["90 % interval from", figure(low)],
-    ["to", figure(high)],
+    ["90 % interval from", figure(low, whole)],
+    ["to", figure(high, whole)],
     ...(field === mean ? [] : [["for an exposure of 1", figure(field[i], fieldDecimals)]]),
-    ["given", Number.isNaN(given[i]) ? "–" : figure(given[i])],
+    ["given", Number.isNaN(given[i]) ? "–" : figure(given[i], whole)],
   ];
   const rows = lines.map(([words, value]) => element("tr", {}, [
     element("td", { text: words }), element("td", { text: value }),
