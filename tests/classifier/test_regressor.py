@@ -129,6 +129,14 @@ def test_unlabelled_in_every_spelling(missing, fitted):
         np.testing.assert_array_equal(found.transduction_, fitted.transduction_)
 
 
+def test_codes_for_no_number_are_asked_about():
+    y = few_numbers()
+    gq.GraphRegressor().fit(X, y)  # warnings are errors
+    y[[1, 2]] = -99
+    with pytest.warns(GraphuqWarning, match="y: -99 is far from all other numbers; .* give NaN"):
+        gq.GraphRegressor().fit(X, y)
+
+
 def test_weights_of_numbers(fitted):
     y = few_numbers()
     same = gq.GraphRegressor().fit(X, y, sample_weight=np.ones(90))

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 import urllib.request
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -168,6 +169,25 @@ def test_rows_of_a_table(label, csv, tmp_path, capsys):
                + ["--id-column", "name", "--drop", "body", "--drop", "known", "--inference"]
                + ["laplace", "-o", str(tmp_path / "classified")])  # fmt: skip
     assert code == 0
+
+
+@pytest.mark.filterwarnings("ignore:X. 'ID' is named like an id")
+@pytest.mark.parametrize("text", [None, "body"])
+def test_a_column_of_ids_that_is_not_used_is_named(text, tmp_path):
+    """Labels by id would be taken as labels by row number, as in ``graphuq classify``."""
+    table = pd.DataFrame({"ID": np.arange(40)[::-1], "size": X[:, 20]})
+    if text is not None:
+        table.insert(0, text, ITEMS)
+    table.to_csv(tmp_path / "t.csv", index=False)
+    pd.DataFrame({"id": [3, 4], "label": ["a", "b"]}).to_csv(tmp_path / "l.csv", index=False)
+    read = partial(read_source, tmp_path / "t.csv", labels=tmp_path / "l.csv")
+    words = r"column \['ID'\] of the table .* add --id-column ID, or --drop ID"
+    with pytest.raises(gq.GraphuqError, match=words):
+        read(columns=Columns(text=text))
+    named = read(columns=Columns(text=text, id="ID"))
+    assert np.flatnonzero(named.labels).tolist() == [35, 36]
+    dropped = read(columns=Columns(text=text, dropped=["ID"]))
+    assert np.flatnonzero(dropped.labels).tolist() == [3, 4]
 
 
 def test_texts_are_shown_and_compared_by_their_words(label, csv, capsys):

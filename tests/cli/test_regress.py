@@ -66,6 +66,22 @@ def test_the_command_gives_what_the_estimator_gives(csv, tmp_path):
     np.testing.assert_array_equal(read.transduction_, regressor.transduction_)
 
 
+@pytest.mark.filterwarnings("default::graphuq.errors.GraphuqWarning")
+def test_codes_for_no_number_are_asked_about(csv, tmp_path, capsys):
+    frame = pd.read_csv(csv)
+    frame.loc[[1, 2, 3], "price"] = -999
+    frame.to_csv(csv, index=False)
+    assert "-999.0" in csv.read_text()
+    assert regress(csv, tmp_path / "out") == 0
+    told = capsys.readouterr().err
+    assert "y: -999 is far from all other numbers" in told
+    assert "or --missing-label=-999 at" in told
+    assert regress(csv, tmp_path / "told", "--missing-label=-999") == 0
+    told = capsys.readouterr()
+    assert "-999" not in told.err
+    assert "price: 20 of 80 rows have a number" in told.out
+
+
 def test_report_and_true_numbers(csv, tmp_path, capsys):
     frame = pd.read_csv(csv, dtype=str, keep_default_na=False)
     frame["sold"] = [f"{t:.4f}" if i % 2 else "" for i, t in enumerate(TRUTH)]

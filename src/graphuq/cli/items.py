@@ -76,6 +76,8 @@ class Source:
         Whether the features are edge weights of a graph.
     line : str
         How a table was read.
+    unnamed : sequence of str
+        Columns of a table that are no names of its rows.
     """
 
     items: Items
@@ -84,6 +86,7 @@ class Source:
     words: str = ""
     is_graph: bool = False
     line: str = ""
+    unnamed: Sequence[str] = ()
 
 
 def read_source(
@@ -107,7 +110,8 @@ def read_source(
     Raises
     ------
     InvalidInput, StorageError
-        If a file cannot be read or an option does not fit it.
+        If a file cannot be read or an option does not fit it; if labels have ids, and a column of
+        ids of the table is not used.
     """
     if columns.encoder is not None:
         option = "--encode" if columns.encoder.encode else "--impute"
@@ -123,7 +127,8 @@ def read_source(
                 "give one row for each item, in the same order")  # fmt: skip
         source = dataclasses.replace(source, features=features, words="", is_graph=False)
     if labels is not None:
-        given = read_labels(labels, np.array(source.items.ids, dtype=str), told=told)
+        ids = np.array(source.items.ids, dtype=str)
+        given = read_labels(labels, ids, told=told, others=source.unnamed)
         source = dataclasses.replace(source, labels=given)
     return source
 
@@ -203,7 +208,9 @@ def _read_table(file: Path, columns: Columns) -> Source:
         items.beside = TableItems(beside, ids.tolist())
     words = TEXT_WORDS if columns.text is not None else PIXEL_WORDS
     line = f"{file.name}: {len(frame)} rows; {found}".removesuffix("; ")
-    return Source(items, features, labels, words if features is None else "", line=line)
+    words = words if features is None else ""
+    unnamed = _others(beside, columns)
+    return Source(items, features, labels, words, line=line, unnamed=unnamed)
 
 
 def _read_rows(file: Path, columns: Columns, special: list[str]) -> Source:
@@ -232,7 +239,13 @@ def _read_rows(file: Path, columns: Columns, special: list[str]) -> Source:
         labels = None if columns.label is None else as_text(frame[columns.label])
         ids = np.arange(len(frame)) if columns.id is None else as_text(frame[columns.id])
     rows = frame.drop(columns=special)
-    return Source(TableItems(rows, ids.astype(str).tolist()), features, labels, line=line)
+    items = TableItems(rows, ids.astype(str).tolist())
+    return Source(items, features, labels, line=line, unnamed=_others(rows, columns))
+
+
+def _others(frame: pd.DataFrame, columns: Columns) -> list[str]:
+    """Return the columns that have no other use and are not dropped."""
+    return [name for name in map(str, frame.columns) if name not in columns.dropped]
 
 
 def _suggest_text(frame: pd.DataFrame, used: Sequence[str]) -> None:

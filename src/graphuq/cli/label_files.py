@@ -21,7 +21,7 @@ def read_labels(
     ids: np.ndarray,
     column: str | None = None,
     told: Mapping[str, str] | None = None,
-    features: Sequence[str] = (),
+    others: Sequence[str] = (),
 ) -> np.ndarray:
     """Return the labels of a file in the order of ``ids``, empty where there is none.
 
@@ -33,8 +33,8 @@ def read_labels(
         Column of the labels; by default ``label``.
     told : dict of str to str, optional
         What the user says of how a file of text holds its table.
-    features : sequence of str
-        Columns of the table that are features, none of which may be named like the ids.
+    others : sequence of str
+        Columns of the table that do not name its rows, none of which may be named like the ids.
 
     Raises
     ------
@@ -45,7 +45,7 @@ def read_labels(
     StorageError
         If the file cannot be read.
     """
-    labels = _labels_by_id(path, column, told, features)
+    labels = _labels_by_id(path, column, told, others)
     unknown = np.setdiff1d(list(labels), ids)
     refuse_other_count(unknown, ids)
     require(
@@ -97,7 +97,7 @@ def read_labels_of_rows(path: Path, told: Mapping[str, str] | None = None) -> di
 
 
 def _labels_by_id(
-    path: Path, column: str | None, told: Mapping[str, str] | None, features: Sequence[str] = ()
+    path: Path, column: str | None, told: Mapping[str, str] | None, others: Sequence[str] = ()
 ) -> dict[str, str]:
     require_file(path)
     is_text = isinstance(format_of_file(path), Csv)
@@ -108,11 +108,11 @@ def _labels_by_id(
     id_column, label_column = same_name("id", names), column or same_name("label", names)
     for name in (id_column, label_column):
         check_column(name, names)
-    unused = [name for name in features if name.casefold() == id_column.casefold()]
+    unused = [name for name in others if name.casefold() == id_column.casefold()]
     require(
         not unused,
         "labels",
-        f"'{path.name}' has ids, and the table has a column {unused[:1]} that is a feature",
+        f"'{path.name}' has ids, and column {unused[:1]} of the table does not name its rows",
         "add --id-column {0}, or --drop {0} if ids are row numbers from 0".format(*unused or [""]),
     )
     columns = (as_text(frame[name]).tolist() for name in (id_column, label_column))

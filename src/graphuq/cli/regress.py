@@ -1,12 +1,16 @@
 """``graphuq regress``: a table with a few numbers → predictions of all others, with intervals."""
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from graphuq.cli import options as opt
 from graphuq.cli.facts import Facts, the_facts
 from graphuq.cli.generated import with_options
 from graphuq.utils.output_folder import atomic_folder, output_folder
+
+if TYPE_CHECKING:
+    import numpy as np
 
 TruthColumn = Annotated[
     str | None,
@@ -76,10 +80,8 @@ def regress(
     from graphuq.cli.columns import (
         check_format,
         exposures_from,
-        numbers_from,
         read_options,
         weights_from,
-        without_missing,
     )
     from graphuq.cli.encoding import encoder_from
     from graphuq.cli.fitting import model_of_parts
@@ -131,15 +133,12 @@ def regress(
         )
         facts.read(table.line, table.settings)
         assert table.labels is not None  # the column was named
-        remedy = "leave the cell empty, or add --missing-label TEXT"
         decimal = table.settings.get("decimal")
         told = missing_label or []
-        known = without_missing(table.labels, told)
-        target = numbers_from(known, target_column, remedy, decimal)
+        target = _known_numbers(table.labels, target_column, told, decimal)
         truth = None
         if table.truth is not None:
-            known = without_missing(table.truth, told)
-            truth = numbers_from(known, f"{truth_column}", remedy, decimal)
+            truth = _known_numbers(table.truth, f"{truth_column}", told, decimal)
         features, groups = preprocess(table, regressor.graph, scaling, pca)
         certainty = weights_from(
             table.weights if weight_column else None, weight_column, ~np.isnan(target), decimal
@@ -163,6 +162,22 @@ def regress(
         _say_result(facts, regressor, truth, target_column)
         names = (f"predictions.{file_format}", "posterior.nc", "report.html")
         facts.wrote(*(output / name for name in names))
+
+
+def _known_numbers(
+    text: "np.ndarray", column: str, missing: Sequence[str], decimal: str | None
+) -> "np.ndarray":
+    """Return the numbers of a column, NaN where it is empty or has a text or number for that."""
+    import numpy as np
+    import pandas as pd
+
+    from graphuq.cli.columns import numbers_from, without_missing
+    from graphuq.utils.text_numbers import to_numbers
+
+    remedy = "leave the cell empty, or add --missing-label TEXT"
+    numbers = numbers_from(without_missing(text, missing), column, remedy, decimal)
+    codes = to_numbers(pd.Series(list(missing), dtype=object)).to_numpy()
+    return np.where(np.isin(numbers, codes), np.nan, numbers)
 
 
 def _say_result(facts: Facts, regressor: Any, truth: Any, target: str) -> None:

@@ -22,7 +22,7 @@ from graphuq.classifier.regressor.exposures import (
 )
 from graphuq.classifier.regressor.rows import chosen_weights, predictive_of, spectrum_of
 from graphuq.classifier.regressor.saving import load_regressor, save_regressor
-from graphuq.classifier.regressor.values import numbers_of
+from graphuq.classifier.regressor.values import numbers_of, numbers_to_learn
 from graphuq.classifier.types import Groups, Labels, Table
 from graphuq.errors import UnlabelledScoreWarning, require
 from graphuq.graphs import FeatureSpace
@@ -183,11 +183,13 @@ class GraphRegressor(NestedParameters, RegressorMixin, BaseEstimator):
         -----
         FeatureScaleWarning
             If scales of features differ by a factor of more than 100.
+        GraphuqWarning
+            If -999 or the like is far from all other ``y``.
         """
         model = self._checked_model()
         require_same_order(X, y)
         graph, X, n_rows = checked_rows(self, graph_from(self.graph), X, y)
-        numbers = numbers_of(labels_of_names(y, graph))
+        numbers = numbers_to_learn(labels_of_names(y, graph))
         require(len(numbers) == n_rows, "y", f"{len(numbers)} values", f"X has {n_rows} rows")
         model.check(numbers)
         refuse_weights(sample_weight, model)
@@ -196,10 +198,8 @@ class GraphRegressor(NestedParameters, RegressorMixin, BaseEstimator):
         known = ~np.isnan(numbers) & (weights > 0)
         model.check_given(numbers, known)
         self.graph_, spectrum = spectrum_of(self, graph, X)
-        self._feature_space = self.graph_.feature_space
-        self.exposure_ = own
-        seen = np.ones(n_rows) if own is None else own
-        rows = np.flatnonzero(known)
+        self._feature_space, self.exposure_ = self.graph_.feature_space, own
+        rows, seen = np.flatnonzero(known), np.ones(n_rows) if own is None else own
         given = GivenNumbers(rows, numbers[rows], weights[rows], seen[rows])
         self._describe(model.posterior(spectrum, given))
         return self

@@ -10,8 +10,9 @@ from jaxtyping import Float
 from sklearn.exceptions import DataConversionWarning
 
 from graphuq.classifier.labels import NO_CLASSES, label_array, unknown_mask
+from graphuq.classifier.suspect_columns import codes_in
 from graphuq.classifier.types import Labels
-from graphuq.errors import InvalidInput, require
+from graphuq.errors import GraphuqWarning, InvalidInput, require
 from graphuq.utils.user_warnings import warn_user
 
 COLOR_ENDS = (0.02, 0.98)  # quantiles at the ends of colours: one row cannot take them all
@@ -62,6 +63,25 @@ def numbers_of(y: Labels, argument: str = "y", remedy: str = CLASSES) -> Float[n
         f"infinite values, such as row {infinite[:1].tolist()}",
         "give NaN where the number is unknown",
     )
+    return numbers
+
+
+def numbers_to_learn(y: Labels) -> Float[np.ndarray, " N"]:
+    """Return the numbers of a fit as `numbers_of` does.
+
+    Warns
+    -----
+    GraphuqWarning
+        If -999 or the like occurs, far from all other numbers.
+    """
+    numbers = numbers_of(y)
+    if len(found := [f"{code:g}" for code in codes_in(numbers)]):
+        warn_user(
+            f"y: {', '.join(found)} {'is' if len(found) == 1 else 'are'} far from all other "
+            "numbers; if that means unknown, give NaN in its place, or --missing-label="
+            f"{found[0]} at the command line",
+            GraphuqWarning,
+        )
     return numbers
 
 
