@@ -1,7 +1,7 @@
 PYTHON ?= python3
 BIN = .venv/bin
 
-.PHONY: demo test coverage slow types bench bench-field bench-all lint docs package archives clean
+.PHONY: demo test coverage slow fuzz types bench bench-field bench-all lint docs package archives clean
 
 # 0: the site has the scripts of the gallery without their pictures, which is quicker.
 GALLERY ?= 1
@@ -34,6 +34,11 @@ coverage: .venv/ready
 
 slow: .venv/ready
 	$(BIN)/pytest -m slow -n 2 --dist worksteal -o faulthandler_timeout=0
+
+# Ten minutes of CPU time for each kind of file; KINDS="*.csv *.json" takes some of them.
+fuzz: .venv/ready
+	$(BIN)/pip install --quiet --disable-pip-version-check 'atheris>=3'
+	$(BIN)/python tests/robustness/fuzz_by_coverage.py build/fuzz 600 $(foreach kind,$(KINDS),'$(kind)')
 
 # Checks types and shapes of all arguments while tests of the parts run, which makes these slower.
 types: .venv/ready

@@ -10,8 +10,9 @@ from PIL import Image
 
 from graphuq.errors import GraphuqError
 from graphuq_papers.films import load_frames
-from robustness import fuzz_process, hostile
+from robustness import hostile
 from robustness import test_killed_runs as killed
+from robustness.damage import damaged
 from robustness.hostile import TWENTY_DIGITS
 from robustness.test_bad_commands import refused  # noqa: F401
 from robustness.test_fuzz import require_short
@@ -99,7 +100,7 @@ def test_frames_that_are_damaged_at_random(inputs, tmp_path):
     path = tmp_path / "frames" / "f1.png"
     sound = path.read_bytes()
     for case in range(12):
-        path.write_bytes(fuzz_process.damaged(sound, path.name, np.random.default_rng([1, case])))
+        path.write_bytes(damaged(sound, path.name, np.random.default_rng([1, case])))
         try:
             load_frames(path.parent)
         except GraphuqError as error:

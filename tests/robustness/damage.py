@@ -1,41 +1,33 @@
-"""Damages one kind of file many times, in a process that may crash.
+"""Random damage to the content of a file, of which some kinds stay well-formed inside."""
 
-Run as a program: the name of a kind of file in `readers.FILES`, a folder, the largest number of
-cases, the seconds after which to stop, and a seed. Prints the number of cases, or the first one
-with an error that is not one of graphuq. The last file is in the folder.
-"""
-
+import hashlib
 import io
 import json
-import resource
-import signal
-import sys
-import time
-import warnings
 import zipfile
-from pathlib import Path
 
+import h5py
 import numpy as np
 
-MAX_SECONDS = 60  # of one case; then a signal ends the process
-MAX_BYTES = 24 << 30  # of addresses: more is an error of memory
+from graphuq.results.storage import END, MARK
+
 TOKENS = [b"\0\0\0\0", b"\xff\xff\xff\xff", b"\x7f\xff\xff\xff", b"nan", b"1e999", b"-1", b"\n",
           b'"', b",", b"{", b"[", b"null", b"1e-320", b"99999999999999999999", b"\xff\xfe",
           b"<", b"'", b"\\", b"\r"]  # fmt: skip
 VALUES = [None, True, -1, 0, 1e308, float("nan"), 10**30, "", "x", "\0", [], {}, [[]], {"a": 1}]
+OF_JSON = (".json", ".jsonl", ".geojson")
 
 
 def damaged(content, name, rng):
-    """Return content with random damage; half of the archives and JSON stay well-formed."""
+    """Return content with random damage; half of what has parts inside stays well-formed."""
     if rng.uniform() < 0.5:
-        if name.endswith(".npz"):
-            return _in_archive(content, rng)
-        if name.endswith((".json", ".jsonl", ".geojson")):
-            return _in_json(content, rng)
-    return _bytes(content, rng)
+        for suffixes, change in INSIDE.items():
+            if name.endswith(suffixes):
+                return change(content, rng)
+    return damaged_bytes(content, rng)
 
 
-def _bytes(content, rng):
+def damaged_bytes(content, rng):
+    """Return content with a few bytes changed, added, removed or repeated."""
     for _ in range(rng.integers(1, 5)):
         at = int(rng.integers(len(content) + 1))
         length = int(rng.integers(1, 65))
@@ -64,7 +56,7 @@ def _in_archive(content, rng):
     with zipfile.ZipFile(io.BytesIO(content)) as archive:
         members = {name: archive.read(name) for name in archive.namelist()}
     name = sorted(members)[rng.integers(len(members))]
-    members[name] = _bytes(members[name], rng)
+    members[name] = damaged_bytes(members[name], rng)
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w") as archive:
         for name, member in members.items():
@@ -73,7 +65,7 @@ def _in_archive(content, rng):
 
 
 def _in_json(content, rng):
-    """Replace a random value in one line, or in the whole file if it is one value."""
+    """Replace or remove a random value in one line, or in the whole file if it is one value."""
     try:
         lines = [json.loads(content)]
     except ValueError:
@@ -84,7 +76,14 @@ def _in_json(content, rng):
         keys = value if isinstance(value, dict) else range(len(value) if _is(value, list) else 0)
         places.extend((value, k) for k in list(keys))
     holder, key = places[rng.integers(len(places))]
-    holder[key] = VALUES[rng.integers(len(VALUES))]
+    way = rng.uniform()
+    if way < 0.2 and holder is not lines:
+        del holder[key]
+    elif way < 0.5:
+        other, where = places[rng.integers(len(places))]
+        holder[key] = json.loads(json.dumps(other[where]))
+    else:
+        holder[key] = VALUES[rng.integers(len(VALUES))]
     return b"\n".join(json.dumps(line).encode() for line in lines) + b"\n"
 
 
@@ -92,42 +91,96 @@ def _is(value, kind):
     return isinstance(value, kind)
 
 
-def main(name, folder, n_cases, seconds, seed):
-    from graphuq.errors import MAX_MESSAGE, GraphuqError
-    from robustness.readers import FILES
+def _in_hdf5(content, rng):
+    """Change an attribute or an array of an HDF5 file; a checksum of ours is then right."""
+    is_ours = content[-END:].startswith(MARK)
+    buffer = io.BytesIO(content[:-END] if is_ours else content)
+    with h5py.File(buffer, "r+") as file:
+        parts = [file]
+        file.visititems(lambda _, part: parts.append(part))
+        places = [(part, key) for part in parts for key in part.attrs]
+        places += [(part, None) for part in parts if isinstance(part, h5py.Dataset)]
+        part, key = places[rng.integers(len(places))]
+        if key is not None:
+            _in_attribute(part, key, rng)
+        elif part.shape and part.dtype.kind in "iuf" and rng.uniform() < 0.5:
+            part[tuple(rng.integers(part.shape))] = [-1, 0, 1, 7, 10**4, 100][rng.integers(6)]
+        else:
+            _replace(part, rng)
+    content = buffer.getvalue()
+    return content + MARK + hashlib.sha256(content).hexdigest().encode() if is_ours else content
 
-    make, read = FILES[name]
-    path = Path(folder) / name
-    path.parent.mkdir(exist_ok=True, parents=True)
-    path.unlink(missing_ok=True)
-    make(path)
-    sound = path.read_bytes()
-    warnings.simplefilter("ignore")
-    read(path)
-    resource.setrlimit(resource.RLIMIT_AS, (MAX_BYTES, MAX_BYTES))
-    end, refused, case = time.monotonic() + seconds, 0, 0
-    while case < n_cases and time.monotonic() < end:
-        path.write_bytes(damaged(sound, name, np.random.default_rng([seed, case])))
-        signal.alarm(MAX_SECONDS)
+
+def _in_attribute(part, key, rng):
+    value = part.attrs[key]
+    if isinstance(value, str) and rng.uniform() < 0.8:
         try:
-            read(path)
-        except GraphuqError as error:
-            refused += 1
-            if len(str(error)) > MAX_MESSAGE:
-                return f"case {case}: a message of {len(str(error))} characters"
-        except (OSError, MemoryError):
-            refused += 1
-        except Exception as error:
-            import traceback
-
-            traceback.print_exc()
-            return f"case {case}: {type(error).__name__}: {error}"
-        signal.alarm(0)
-        case += 1
-    sys.stdout.write(f"{case} cases, {refused} refused\n")
-    return 0
+            part.attrs[key] = _in_json(value.encode(), rng)[:-1].decode()
+            return
+        except ValueError:  # no JSON
+            pass
+    if rng.uniform() < 0.2:
+        del part.attrs[key]
+    else:
+        part.attrs[key] = ["", "x", "[]", "null", -1, 10**9, [1, 2], 0.5][rng.integers(8)]
 
 
-if __name__ == "__main__":
-    name, folder, n_cases, seconds, seed = sys.argv[1:]
-    sys.exit(main(name, folder, int(n_cases), float(seconds), int(seed)))
+def _replace(part, rng):
+    """Put another array in the place of one: shorter, longer, of another type or shape."""
+    values, parent, name, attributes = part[()], part.parent, part.name, dict(part.attrs)
+    ways = [
+        lambda: values[:-1], lambda: values[:0], lambda: np.concatenate([values, values]),
+        lambda: values[..., None], lambda: values.ravel()[::-1], lambda: -values, lambda: 0,
+        lambda: np.full(np.shape(values), np.nan), lambda: values * 10**6, lambda: "x",
+        lambda: np.full(np.shape(values), "x").astype(object), lambda: values.astype(np.int8),
+        lambda: values.astype(np.float32),
+    ]  # fmt: skip
+    try:
+        new = ways[rng.integers(len(ways))]()
+    except (TypeError, ValueError, IndexError, AttributeError):  # a number or texts
+        new = np.zeros(3)
+    del parent[name]
+    if rng.uniform() < 0.9:
+        parent.create_dataset(name, data=new)
+        parent[name].attrs.update(attributes)
+
+
+def _in_parquet(content, rng):
+    """Change a column or the metadata of a Parquet file, which stays one."""
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    table = parquet.read_table(io.BytesIO(content), partitioning=None)
+    place, n = int(rng.integers(max(1, table.num_columns))), table.num_rows
+    columns = [
+        lambda: pa.array([None] * n), lambda: pa.array([[1, 2]] * n),
+        lambda: pa.array([b"\xff"] * n), lambda: pa.array(["1.5"] * n).cast(pa.decimal128(9, 2)),
+        lambda: pa.array([{"a": 1}] * n), lambda: pa.array(["x", None] * n)[:n],
+        lambda: pa.array([-1, 10**12] * n)[:n], lambda: pa.array([float("nan"), 1e300] * n)[:n],
+        lambda: pa.array([True, None] * n)[:n], lambda: pa.array([1] * n, pa.duration("s")),
+        lambda: pa.array([1] * n, pa.timestamp("ns", "UTC")),
+        lambda: pa.array([1] * n, pa.uint64()),
+        lambda: pa.array(["a", "b"] * n)[:n].dictionary_encode(),
+    ]  # fmt: skip
+    way, name = rng.integers(6), table.schema.names[place]
+    if way < 3:
+        new = columns[rng.integers(len(columns))]()
+        table = table.set_column(place, name, new)
+    elif way == 3:
+        table = table.remove_column(place) if rng.uniform() < 0.5 else table[: rng.integers(n + 1)]
+    elif way == 4:
+        other = table.schema.names[rng.integers(table.num_columns)]
+        table = table.rename_columns([other if k == name else k for k in table.schema.names])
+    else:
+        known = dict(table.schema.metadata or {b"pandas": b"{}"})
+        key = sorted(known)[rng.integers(len(known))]
+        table = table.replace_schema_metadata(known | {key: _in_json(known[key], rng)[:-1]})
+    buffer = io.BytesIO()
+    parquet.write_table(table, buffer)
+    return buffer.getvalue()
+
+
+INSIDE = {
+    ".npz": _in_archive, OF_JSON: _in_json, (".nc", ".h5ad"): _in_hdf5, ".parquet": _in_parquet,
+}  # fmt: skip
+"""By the ends of names: how the inside of a file is damaged."""

@@ -19,6 +19,8 @@ GAPS = ("", "NA", "N/A", "n/a", "NaN", "nan", "None", "null", "NULL", "<NA>", "#
 ENDS = (("source", "target"), ("src", "dst"))  # of edges, as columns of features
 OF_EDGES = ("weight", "sign", "type")  # further columns of edges
 
+MAX_INTEGER = 2**63  # a larger whole number is written as a power of ten
+
 UNNAMED = "Unnamed: 0"  # first column of a file of text, if it has no name
 
 
@@ -130,8 +132,10 @@ def _warn_of_edges(features: Sequence[str]) -> None:
 
 def as_text(column: pd.Series) -> np.ndarray:
     """Return classes or ids as text: empty where missing, and 3.0 as 3."""
-    if pd.api.types.is_float_dtype(column):
-        whole = column.dropna()
-        if (whole == whole.round()).all():
-            column = column.astype("Int64")
-    return np.array(["" if pd.isna(v) else str(v).strip() for v in column], dtype=str)
+    missing = column.isna().to_numpy(dtype=bool)
+    known = column[~missing]
+    if pd.api.types.is_float_dtype(column) and (known == known.round()).all():
+        known = pd.Series([int(v) if abs(v) < MAX_INTEGER else v for v in known], dtype=object)
+    texts = np.full(len(column), "", dtype=object)
+    texts[~missing] = [str(value).strip() for value in known]
+    return texts.astype(str)

@@ -26,7 +26,6 @@ from graphuq.errors import InvalidInput, require
 from graphuq.graphs.features import check_features, row_blocks
 from graphuq.graphs.inputs import Features
 from graphuq.results.formats import formats_of_reading, table_formats
-from graphuq.results.formats.parquet import check_repeated
 from graphuq.utils.gate import (
     is_sparse_npz,
     read_npy,
@@ -35,7 +34,7 @@ from graphuq.utils.gate import (
     require_file,
     sparse_from,
 )
-from graphuq.utils.parquet_index import index_columns, index_range
+from graphuq.utils.parquet_columns import check_repeated, index_columns, index_range
 
 ARRAYS = (".npy", ".npz")  # files without a table
 BATCH_ROWS = 65_536  # rows that are read together

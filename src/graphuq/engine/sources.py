@@ -13,7 +13,7 @@ from graphuq.engine.store import load_mapped
 from graphuq.errors import InvalidInput, StorageError, require
 from graphuq.graphs.inputs import check_kind, is_frame, is_polars, to_matrix
 from graphuq.utils.gate import reading
-from graphuq.utils.parquet_index import index_columns
+from graphuq.utils.parquet_columns import check_repeated, index_columns
 
 BLOCK_ROWS = 100_000  # rows of a block of an array, and the smallest number of one of Parquet
 KINDS = (
@@ -203,6 +203,7 @@ def _numbers(schema: Any, special: Sequence[str], path: Path) -> list[str]:
     """Return the columns that hold features, all of which must be numbers."""
     import pyarrow as pa
 
+    check_repeated(schema.names, path)
     for name in special:
         require(
             name in schema.names,

@@ -26,7 +26,8 @@ def frame_of(X: Any, argument: str = "X") -> "pd.DataFrame":
     Raises
     ------
     InvalidInput
-        If it is no table with names of columns, has no rows or no columns, or a name repeats.
+        If it is no table with names of columns, has no rows or no columns, or a name repeats
+        or has a zero byte.
     MissingPackage
         If pandas is not installed (extra ``graphuq[tables]``).
     """
@@ -45,6 +46,8 @@ def frame_of(X: Any, argument: str = "X") -> "pd.DataFrame":
     names = [str(name) for name in X.columns]
     repeated = [name for name in names if names.count(name) > 1]
     require(not repeated, argument, f"two columns named {repeated[:1]}", "rename one of them")
+    broken = [name for name in names if "\0" in name]  # scikit-learn would lose it
+    require(not broken, argument, f"zero bytes in the name {broken[:1]}", "rename the column")
     require(min(X.shape) > 0, argument, f"shape {X.shape}", "give at least 1 row and 1 column")
     return X.set_axis(names, axis=1).reset_index(drop=True)
 

@@ -121,7 +121,7 @@ def annotations(export: Any, config: str | None = None) -> "pd.DataFrame":
     import pandas as pd
 
     name = None if config is None else parse_config(config).from_name
-    export = _whole_tasks(export, name)
+    export = _whole_tasks(_tasks(export), name)
     found = [
         {
             "row": row,
@@ -164,7 +164,7 @@ def predictions(export: Any, config: str | None = None) -> "pd.DataFrame":
             "score": made.get("score"),
             "model_version": made.get("model_version"),
         }
-        for row, task, made in _parts(export, "predictions")
+        for row, task, made in _parts(_tasks(export), "predictions")
         if (label := label_of(made, name)) is not None
     ]
     return pd.DataFrame(found, columns=["row", "task", "label", "score", "model_version"])
@@ -206,9 +206,16 @@ def user_of(annotation: Mapping[str, Any]) -> str:
     return f"label-studio {user}" if isinstance(user, int) else str(user or "label-studio")
 
 
-def _parts(export: Any, key: str) -> Iterator[tuple[int, Mapping[str, Any], Mapping[str, Any]]]:
+def _tasks(export: Any) -> Sequence[Task]:
+    """Return an export, which is refused if it is no list of tasks."""
     fits = isinstance(export, list | tuple) and all(isinstance(task, dict) for task in export)
     require(fits, "export", describe(export), "give the decoded JSON export, a list of tasks")
+    return export
+
+
+def _parts(
+    export: Sequence[Task], key: str
+) -> Iterator[tuple[int, Mapping[str, Any], Mapping[str, Any]]]:
     for row, task in enumerate(export):
         parts = task.get(key) or []
         require(isinstance(parts, list), "export", f"{key} of task {row} are {describe(parts)}",
@@ -218,7 +225,7 @@ def _parts(export: Any, key: str) -> Iterator[tuple[int, Mapping[str, Any], Mapp
                 yield row, task, part
 
 
-def _whole_tasks(export: Any, name: str | None) -> Any:
+def _whole_tasks(export: Sequence[Task], name: str | None) -> Sequence[Task]:
     """Return the tasks of an export, those of a short one with their annotations."""
     short = {k for k, task in enumerate(export) if _is_short(task)}
     if not short:
@@ -233,8 +240,8 @@ def _whole_tasks(export: Any, name: str | None) -> Any:
     return [_whole_task(task, name) if k in short else task for k, task in enumerate(export)]
 
 
-def _is_short(task: Any) -> bool:
-    return isinstance(task, dict) and not task.keys() & WHOLE
+def _is_short(task: Task) -> bool:
+    return not task.keys() & WHOLE
 
 
 def _whole_task(task: Task, name: str) -> Task:

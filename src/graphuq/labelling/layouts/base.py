@@ -50,7 +50,7 @@ class Imported:
         if self.pictures is not None:
             found, beside = self.pictures, self.frame
         elif self.text is not None:
-            found = TextItems([_text(value) for value in self.frame[self.text]], self.ids)
+            found = TextItems([cell_text(value) for value in self.frame[self.text]], self.ids)
             beside = self.frame.drop(columns=self.text)
         else:
             return TableItems(self.frame, self.ids)
@@ -178,7 +178,8 @@ def table_of(items: Items) -> "pd.DataFrame":
     return pd.DataFrame(columns, index=range(len(items)))
 
 
-def _text(value: Any) -> str:
-    return (
-        value if isinstance(value, str) else "" if value is None or value != value else f"{value}"
-    )
+def cell_text(value: Any) -> str:
+    """Return a cell of a table as text, empty where it is missing."""
+    if isinstance(value, str | list | dict | np.ndarray):
+        return str(value)
+    return "" if value is None or value != value else f"{value}"

@@ -2,7 +2,7 @@
 
 import json
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -15,6 +15,7 @@ from graphuq.labelling.layouts.base import (
     Imported,
     Labelled,
     ReadLayout,
+    cell_text,
     table_of,
 )
 from graphuq.labelling.layouts.label_studio import text_column
@@ -23,6 +24,10 @@ from graphuq.results.formats import formats_of_reading
 from graphuq.results.formats.parquet import arrow_table
 from graphuq.utils.extras import require_extra
 from graphuq.utils.gate import reading
+from graphuq.utils.parquet_columns import check_repeated
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 KEY = b"huggingface"  # of the metadata of a schema, as the package ``datasets`` writes it
 METADATA = ("metadata.csv", "metadata.jsonl", "metadata.parquet")  # of a folder of pictures
@@ -103,25 +108,39 @@ def _read_tables(paths: list[Path], text: str | None) -> Imported:
     tables = [_arrow(path) for path in paths]
     require(all(t.schema.names == tables[0].schema.names for t in tables), "FILE",
             "files with different columns", "give one of them")  # fmt: skip
-    table = pa.concat_tables([t.replace_schema_metadata(None) for t in tables])
     features = _features_of(tables[0])
-    frame = table.to_pandas()
-    labels = np.full(len(frame), "", dtype=object)
+    with reading(paths[0], f"{paths[0].suffix[1:]} file"):
+        frame = pa.concat_tables([t.replace_schema_metadata(None) for t in tables]).to_pandas()
+    check_repeated(list(frame.columns), paths[0])
     coded = [n for n, f in features.items() if f.get("_type") == "ClassLabel" and n in frame]
+    labels = np.full(len(frame), "", dtype=object)
     if coded:
-        names, codes = features[coded[0]].get("names", []), frame.pop(coded[0])
-        known = codes.notna().to_numpy() & (codes >= 0).to_numpy()
-        require(known.sum() == 0 or codes[known].max() < len(names), "labels",
-                "a code without a name", "write the data set again")  # fmt: skip
-        labels[known] = [str(names[int(code)]) for code in codes[known]]
+        labels = _names_of_codes(frame.pop(coded[0]), features[coded[0]].get("names"))
     images = [n for n, f in features.items() if f.get("_type") == "Image" and n in frame]
-    ids = frame.pop(ID).astype(str).tolist() if ID in frame else None
+    ids = [cell_text(value) for value in frame.pop(ID)] if ID in frame else None
     pictures: Items | None = None
     if images and text is None:
         pictures = PictureBytes([_bytes(value) for value in frame.pop(images[0])], ids)
     frame = frame.drop(columns=[name for name in images if name in frame])
     shown = None if pictures is not None else text_column(frame, text)
     return Imported(frame, shown, labels.astype(str), ids, pictures)
+
+
+def _names_of_codes(codes: "pd.Series", names: Any) -> np.ndarray:
+    """Return the name of each row's class, empty where it has no code or −1."""
+    words, remedy = "a code without a name", "write the data set again"
+    numbers = np.full(len(codes), -1.0)
+    known = codes.notna().to_numpy(dtype=bool)
+    is_number = codes.dtype.kind in "iuf"
+    require(isinstance(names, list) and (is_number or not known.any()), "labels", words, remedy)
+    if is_number:
+        numbers[known] = codes[known]
+    known = numbers >= 0
+    found = set(numbers[known].tolist())
+    require(found <= set(range(len(names))), "labels", words, remedy)
+    labels = np.full(len(codes), "", dtype=object)
+    labels[known] = [str(names[int(code)]) for code in numbers[known]]
+    return labels
 
 
 def _arrow(path: Path) -> Any:
@@ -131,9 +150,12 @@ def _arrow(path: Path) -> Any:
 
     with reading(path, f"{path.suffix[1:]} file"):
         if path.suffix == ".parquet":
-            return parquet.read_table(path, partitioning=None)
-        with pa.memory_map(str(path)) as source:
-            return pa.ipc.open_stream(source).read_all()
+            table = parquet.read_table(path, partitioning=None)
+        else:
+            with pa.memory_map(str(path)) as source:
+                table = pa.ipc.open_stream(source).read_all()
+        table.validate(full=True)  # texts that are no UTF-8 would fail when they are used
+        return table
 
 
 def _features_of(table: Any) -> dict[str, Any]:
@@ -141,9 +163,9 @@ def _features_of(table: Any) -> dict[str, Any]:
     try:
         info = json.loads((table.schema.metadata or {}).get(KEY, b"{}"))
         features = info.get("info", {}).get("features", {})
-    except (ValueError, AttributeError):
+        return {n: f for n, f in features.items() if isinstance(f, dict)}
+    except (ValueError, AttributeError, RecursionError):
         return {}
-    return {n: f for n, f in features.items() if isinstance(f, dict)}
 
 
 def _bytes(value: Any) -> bytes:
@@ -169,8 +191,8 @@ def _read_pictures(folder: Path) -> Imported:
         frame = formats_of_reading()[path.suffix].for_file(path).read(path, [FILE_NAME, LABEL])
     require(FILE_NAME in frame, "FILE", f"'{path.name}' has no column {FILE_NAME}",
             f"name files, which end in {', '.join(PICTURES)}, there")  # fmt: skip
-    files = frame.pop(FILE_NAME).astype(str).tolist()
-    labels = np.full(len(files), "", dtype=object)
-    if LABEL in frame:
-        labels = frame.pop(LABEL).astype(object).where(lambda v: v.notna(), "").to_numpy()
-    return Imported(frame, None, labels.astype(str), None, PictureFiles(folder, files))
+    files = [cell_text(value) for value in frame.pop(FILE_NAME)]
+    labels = (
+        [cell_text(value) for value in frame.pop(LABEL)] if LABEL in frame else [""] * len(files)
+    )
+    return Imported(frame, None, np.array(labels, dtype=str), None, PictureFiles(folder, files))

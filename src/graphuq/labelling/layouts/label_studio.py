@@ -58,8 +58,8 @@ class LabelStudio(ReadLayout):
         labels = np.full(len(export), "", dtype=object)
         labels[found["row"].to_numpy(dtype=int)] = found["label"].to_numpy()
         numbers = [task.get("id") for task in export]
-        known = None not in numbers and len(set(numbers)) == len(numbers)
-        ids = [str(number) for number in numbers] if known else None
+        names_of_rows = {str(number) for number in numbers if isinstance(number, int | str)}
+        ids = [str(number) for number in numbers] if len(names_of_rows) == len(export) else None
         return Imported(frame, text_column(frame, text), labels.astype(str), ids)
 
     def write(self, labelled: Labelled, path: Path) -> None:

@@ -1,16 +1,15 @@
 """Parquet files, whose columns have types."""
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from graphuq.errors import require
 from graphuq.results.formats.base import TableFormat
 from graphuq.utils.extras import require_extra
 from graphuq.utils.gate import reading
+from graphuq.utils.parquet_columns import check_repeated
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -41,17 +40,6 @@ class Parquet(TableFormat):
 
         columns: Any = {name: _values(table[name]) for name in table.columns}
         parquet.write_table(arrow_table(columns), path)
-
-
-def check_repeated(names: list[str], path: Path) -> None:
-    """Require that columns have different names."""
-    repeated = next((name for name, count in Counter(names).items() if count > 1), None)
-    require(
-        repeated is None,
-        "file",
-        f"'{path.name}' has two columns named {repeated!r}",
-        "give each column a name of its own",
-    )
 
 
 def arrow_table(columns: Mapping[str, np.ndarray]) -> "pa.Table":

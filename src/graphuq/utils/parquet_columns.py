@@ -1,6 +1,11 @@
-"""The index of a table of pandas in a Parquet file."""
+"""Columns of a Parquet file: the index of a table of pandas, and names that repeat."""
 
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
+
+from graphuq.errors import require
 
 
 def index_columns(schema: Any) -> list[str]:
@@ -16,3 +21,14 @@ def index_range(schema: Any) -> range | None:
             own = range(found["start"], found["stop"], found["step"])
             return None if (own.start, own.step) == (0, 1) else own
     return None
+
+
+def check_repeated(names: Sequence[str], path: Path) -> None:
+    """Require that columns have different names."""
+    repeated = next((name for name, count in Counter(names).items() if count > 1), None)
+    require(
+        repeated is None,
+        "file",
+        f"'{path.name}' has two columns named {repeated!r}",
+        "give each column a name of its own",
+    )
