@@ -152,7 +152,10 @@ def test_labels_by_id_are_not_matched_by_number_beside_a_column_of_ids(tmp_path,
     quick = ["--inference", "expectation-propagation", "--n-neighbors", "5"]
     for more in ([], ["--encode"]):
         assert run([*command.split(), *quick, *more]) == 2
-        assert "'few.csv' has ids, and column ['Id'] of the table does not name its rows" in capsys.readouterr().err
+        assert (
+            "'few.csv' has ids, and column ['Id'] of the table does not name its rows"
+            in capsys.readouterr().err
+        )
     assert run([*command.split(), *quick, "--id-column", "Id"]) == 0
     answers = pd.read_csv(tmp_path / "o" / "predictions.csv").set_index("id")
     assert answers.loc[range(1, 7), "given"].tolist() == list("ababab")

@@ -1,9 +1,11 @@
 """Random damage to the content of a file, of which some kinds stay well-formed inside."""
 
+import copy
 import hashlib
 import io
 import json
 import zipfile
+from xml.etree import ElementTree
 
 import h5py
 import numpy as np
@@ -14,6 +16,13 @@ TOKENS = [b"\0\0\0\0", b"\xff\xff\xff\xff", b"\x7f\xff\xff\xff", b"nan", b"1e999
           b'"', b",", b"{", b"[", b"null", b"1e-320", b"99999999999999999999", b"\xff\xfe",
           b"<", b"'", b"\\", b"\r"]  # fmt: skip
 VALUES = [None, True, -1, 0, 1e308, float("nan"), 10**30, "", "x", "\0", [], {}, [[]], {"a": 1}]
+CELLS = [word.encode() for word in (
+    "", "?", "NA", "nan", "inf", "-999", "1e400", "1e-320", "1,5", "1.234,5", "$12.50", "12 %",
+    "<0.1", "2026-01-02", "1.5.2026", "Jan 5, 2012", "20260102", "03:04", "2026-13-45", "True",
+    "0x1F", "1_000", "9007199254740993", "99999999999999999999", "½", "٣", "a\0", '"', '"a', "'1",
+    "=1+1", "x" * 300, "#", "id", "label", "source", "user", "Unnamed: 0", "\u2028", "\ufeff",
+    "1 kg", "1e5 €", "(5)", "-",
+)]  # fmt: skip
 OF_JSON = (".json", ".jsonl", ".geojson")
 
 
@@ -180,7 +189,50 @@ def _in_parquet(content, rng):
     return buffer.getvalue()
 
 
+def _in_xml(content, rng):
+    """Remove, repeat, move or change an element of an XML file."""
+    root = ElementTree.fromstring(content)
+    parents = {child: parent for parent in root.iter() for child in parent}
+    parts = list(root.iter())
+    one, other = (parts[rng.integers(len(parts))] for _ in range(2))
+    way, word = rng.integers(5), str(VALUES[rng.integers(len(VALUES))])
+    if way == 0 and one in parents:
+        parents[one].remove(one)
+    elif way == 1:
+        one.append(copy.deepcopy(other))
+    elif way == 2:
+        one.text = [word, "1.5", "a", other.text][rng.integers(4)]
+    elif one.attrib:
+        key = sorted(one.attrib)[rng.integers(len(one.attrib))]
+        values = [word, "a", *other.attrib.values(), *one.attrib.values()]
+        one.attrib[key] = values[rng.integers(len(values))]
+        if way == 4:
+            del one.attrib[key]
+    return ElementTree.tostring(root)
+
+
+def _in_table(content, rng):
+    """Change a cell, a row or a column of a file of text, in which no cell is quoted."""
+    separator = max(b",;\t", key=content.count).to_bytes()
+    rows = [line.split(separator) for line in content.split(b"\n")]
+    place = int(rng.integers(len(rows)))
+    row, way = rows[place], rng.integers(6)
+    column = int(rng.integers(len(row)))
+    if way == 0:
+        rows.insert(place, list(rows[rng.integers(len(rows))]))
+    elif way == 1:
+        for one in rows:
+            del one[column : column + 1]
+    elif way == 2:
+        for one in rows[1:]:
+            one[column : column + 1] = [CELLS[rng.integers(len(CELLS))]]
+    else:
+        row[column] = CELLS[rng.integers(len(CELLS))]
+    return b"\n".join(separator.join(row) for row in rows)
+
+
 INSIDE = {
     ".npz": _in_archive, OF_JSON: _in_json, (".nc", ".h5ad"): _in_hdf5, ".parquet": _in_parquet,
+    (".graphml", ".gexf", ".xml"): _in_xml, ".csv": _in_table,
 }  # fmt: skip
 """By the ends of names: how the inside of a file is damaged."""

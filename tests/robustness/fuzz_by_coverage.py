@@ -79,7 +79,7 @@ def _search_once(folder, kind, seconds):
             faults.append(f"{FAULT} the process ended with {process.returncode}")
             path = folder / "faults" / f"{Path(kind).name}-{time.time():.0f}"
             shutil.copy(Path(fast) / kind, path)
-            path.with_suffix(".txt").write_text(last[-20_000:], encoding="utf-8")
+            Path(f"{path}.txt").write_text(last[-20_000:], encoding="utf-8")
     for line in faults:
         _say(f"{kind}: {line}")
     spent = _seconds_of_children() - before

@@ -192,7 +192,6 @@ def _read_pictures(folder: Path) -> Imported:
     require(FILE_NAME in frame, "FILE", f"'{path.name}' has no column {FILE_NAME}",
             f"name files, which end in {', '.join(PICTURES)}, there")  # fmt: skip
     files = [cell_text(value) for value in frame.pop(FILE_NAME)]
-    labels = (
-        [cell_text(value) for value in frame.pop(LABEL)] if LABEL in frame else [""] * len(files)
-    )
-    return Imported(frame, None, np.array(labels, dtype=str), None, PictureFiles(folder, files))
+    known = frame.pop(LABEL) if LABEL in frame else [""] * len(files)
+    classes = np.array([cell_text(value) for value in known], dtype=str)
+    return Imported(frame, None, classes, None, PictureFiles(folder, files))
