@@ -273,6 +273,13 @@ def test_a_feature_of_another_form_is_refused(feature, path, tmp_path):
         read_labels(json_file, read_scene(path), crs="EPSG:32632")
 
 
+def test_a_file_that_claims_too_many_bands_is_refused(tmp_path):
+    """Found by coverage: GDAL took more than a minute for 65,535 bands in 204 bytes."""
+    path = write(tmp_path / "many.tif", np.zeros((10_001, 1, 2), dtype=np.uint8))
+    with pytest.raises(StorageError, match="has 10001 bands, more than 10000"):
+        read_scene(path)
+
+
 def test_damaged_files_are_refused_in_words(path, tmp_path):
     whole = path.read_bytes()
     for name, content in {

@@ -23,6 +23,9 @@ CELLS = [word.encode() for word in (
     "=1+1", "x" * 300, "#", "id", "label", "source", "user", "Unnamed: 0", "\u2028", "\ufeff",
     "1 kg", "1e5 €", "(5)", "-",
 )]  # fmt: skip
+OF_HDF5 = {"CLASS", "NAME", "DIMENSION_LIST", "REFERENCE_LIST", "_Netcdf4Dimid"}
+"""Attributes at whose damage HDF5 itself may end the process, which is not promised."""
+
 OF_JSON = (".json", ".jsonl", ".geojson")
 
 
@@ -107,7 +110,7 @@ def _in_hdf5(content, rng):
     with h5py.File(buffer, "r+") as file:
         parts = [file]
         file.visititems(lambda _, part: parts.append(part))
-        places = [(part, key) for part in parts for key in part.attrs]
+        places = [(part, key) for part in parts for key in part.attrs if key not in OF_HDF5]
         places += [(part, None) for part in parts if isinstance(part, h5py.Dataset)]
         part, key = places[rng.integers(len(places))]
         if key is not None:

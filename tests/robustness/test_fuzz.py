@@ -84,6 +84,17 @@ def test_huge_exponents_do_not_crash(number, tmp_path):
     assert np.isnan(values.iloc[2])
 
 
+@pytest.mark.parametrize("encoding", ["utf-8", "cp1252", "utf-16"])
+@pytest.mark.parametrize("blank", [" ", "\t"])
+def test_a_return_before_a_blank_is_the_end_of_a_line(blank, encoding, tmp_path):
+    """After it pandas takes older rows again and again, until no memory is left."""
+    path = tmp_path / "x.csv"
+    path.write_bytes(f"a,b,label\n1,2,x\n\r{blank}3,4,y\n5,6,\n".encode(encoding))
+    table = read_table(path, "label")
+    np.testing.assert_array_equal(table.features, [[1, 2], [3, 4], [5, 6]])
+    assert table.labels.tolist() == ["x", "y", ""]
+
+
 def test_texts_that_are_no_text_are_refused(tmp_path):
     """Found by ten minutes of fuzzing: pandas decodes the texts of a Parquet file late."""
     offsets = pa.py_buffer(np.array([0, 1, 2], dtype=np.int32).tobytes())
@@ -160,6 +171,26 @@ def test_numbers_of_tasks_that_name_none_are_not_used(numbers, ids, tmp_path):
 )
 def test_cells_as_text(values, texts):
     assert as_text(pd.Series(values)).tolist() == texts
+
+
+@pytest.mark.parametrize(
+    "read",
+    [
+        lambda path: read_table(path, "label"),
+        lambda path: read_encoded(path, ["label"], [], TableEncoder()),
+    ],
+)
+def test_an_index_of_objects_names_rows_by_their_text(read, tmp_path):
+    frame = pd.DataFrame({"b": [1.0, 2, 3, 4], "label": ["x", "y", "", ""]}, index=list("wxyz"))
+    table = pa.Table.from_pandas(frame.rename_axis("i"))
+    place = table.schema.names.index("i")
+    for cells, ids in (
+        ([{"a": k // 2} for k in range(4)], ["0", "1"]),
+        ([[1], [2], [3], [4]], ["[1]", "[2]"]),
+    ):
+        pq.write_table(table.set_column(place, "i", pa.array(cells)), tmp_path / "t.parquet")
+        found = read(tmp_path / "t.parquet").ids
+        assert (["0", "1"] if found is None else found[:2].tolist()) == ids
 
 
 def test_names_of_columns_that_are_lost_elsewhere_are_refused(tmp_path):

@@ -102,13 +102,20 @@ def _without_names(
     """
     index = frame.index
     plain = isinstance(index, pd.RangeIndex) and (index.start, index.step) == (0, 1)
-    if not (plain or isinstance(index, pd.MultiIndex)) and index.is_unique:
-        return frame.reset_index(drop=True), as_text(pd.Series(frame.index))
+    names = None if plain or isinstance(index, pd.MultiIndex) else names_in(pd.Series(index))
+    if names is not None:
+        return frame.reset_index(drop=True), names
     first = str(frame.columns[0]) if frame.shape[1] else ""
-    if first != UNNAMED or first in used or not frame[first].is_unique:
+    names = names_in(frame[first]) if first == UNNAMED and first not in used else None
+    if names is None:
         return frame, None
-    names = as_text(frame[first])
     return frame.drop(columns=first), names if (names != "").all() else None
+
+
+def names_in(column: pd.Series) -> np.ndarray | None:
+    """Return the cells of a column as text, or None if two are equal."""
+    names = as_text(column)
+    return names if len(set(names.tolist())) == len(names) else None
 
 
 def _warn_of_edges(features: Sequence[str]) -> None:

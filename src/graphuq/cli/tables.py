@@ -21,7 +21,7 @@ from graphuq.classifier.table_encoder.refusals import (
 )
 from graphuq.cli.columns import check_column, feature_columns_of, generated_names
 from graphuq.cli.contents import Contents
-from graphuq.cli.frames import GAPS, as_text, format_of_file, read_columns
+from graphuq.cli.frames import GAPS, as_text, format_of_file, names_in, read_columns
 from graphuq.errors import InvalidInput, require
 from graphuq.graphs.features import check_features, row_blocks
 from graphuq.graphs.inputs import Features
@@ -243,7 +243,7 @@ def _read_parquet(
         names = feature_columns_of(rest, required)
         table = file.read(columns=[*special, *index]).to_pandas(ignore_metadata=True)
         columns = {column: as_text(table[column]) for column in special}
-        ids = as_text(table[index[0]]) if len(index) == 1 and table[index[0]].is_unique else None
+        ids = names_in(table[index[0]]) if len(index) == 1 else None
         if counted is not None and len(counted) == file.metadata.num_rows:
             ids = np.array([str(number) for number in counted])
         dtype = _number_type([schema.field(name).type for name in names])

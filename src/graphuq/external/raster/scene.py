@@ -15,6 +15,7 @@ from graphuq.utils.extras import require_extra
 from graphuq.utils.gate import reading, require_file
 
 TILE = 256  # pixels of the side of a tile
+MAX_BANDS = 10_000  # GDAL takes minutes for more, also of a few pixels
 
 
 class Tile(NamedTuple):
@@ -141,7 +142,7 @@ def read_scene(path: str | Path) -> Scene:
     Raises
     ------
     StorageError
-        If there is no such file, or it is damaged.
+        If there is no such file, it is damaged, or has more than 10,000 bands.
     InvalidInput
         If values are complex, or the path is an ENVI header.
     MissingPackage
@@ -170,6 +171,8 @@ def read_scene(path: str | Path) -> Scene:
     require(is_real, "scene", f"'{path.name}' has complex values", "give real ones")
     if scene.shape[0] * scene.shape[1] < 2:
         raise StorageError(f"'{path.name}' has fewer than two pixels")
+    if scene.n_bands > MAX_BANDS:
+        raise StorageError(f"'{path.name}' has {scene.n_bands} bands, more than {MAX_BANDS}")
     return scene
 
 
