@@ -163,6 +163,14 @@ def test_commas_within_names_stay_where_other_marks_or_quotes_part_them():
         assert tags_of_texts(texts, ["genres"]) == [set(names) for names in rows]
 
 
+def test_texts_that_only_look_like_lists_are_names():
+    texts = np.array([["(1)"], ["{[a]}"], ["(None)"], ["[" * 5000 + "]" * 5000]], dtype=object)
+    found = tags_of_texts(texts, ["genres"])
+    assert found[:3] == [{"1"}, {"[a]"}, {"None"}]
+    assert len(found[3]) == 1
+
+
+
 @pytest.mark.parametrize("names", [["a, b"], ["a, b", "c"], [], ["c"]])
 def test_what_the_labelling_page_writes_is_read(names):
     assert tags_of_texts(np.array([[text_of(names)]]), ["genres"]) == [set(names)]

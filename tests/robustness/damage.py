@@ -153,8 +153,9 @@ def _replace(part, rng):
         new = np.zeros(3)
     del parent[name]
     if rng.uniform() < 0.9:
-        parent.create_dataset(name, data=new)
-        parent[name].attrs.update(attributes)
+        made = parent.create_dataset(name, data=new)
+        kept = attributes.keys() - (OF_HDF5 if made.ndim != np.ndim(values) else set())
+        made.attrs.update({key: attributes[key] for key in kept})
 
 
 def _in_parquet(content, rng):

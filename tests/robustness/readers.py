@@ -14,16 +14,20 @@ import graphuq as gq
 from graphuq.classifier.search.checkpoint import SearchCheckpoint
 from graphuq.classifier.table_encoder import TableEncoder
 from graphuq.cli.cells import read_cells
+from graphuq.cli.columns import numbers_from, weights_from
 from graphuq.cli.edges import EdgeKind, read_edges
 from graphuq.cli.encoding import read_encoded
 from graphuq.cli.graph_files import read_graph_file
 from graphuq.cli.items import Columns, read_source
 from graphuq.cli.label_files import read_labels
+from graphuq.cli.readings import read_readings
 from graphuq.cli.tables import read_table
+from graphuq.cli.tags import tags_of_texts
 from graphuq.engine.sources import open_source
 from graphuq.engine.store import Stage
 from graphuq.inference.checkpoint import Checkpoint
 from graphuq.labelling.accounts import Accounts, set_password
+from graphuq.labelling.campaign import campaign_lines, read_campaign
 from graphuq.labelling.features import reduced_pixels
 from graphuq.labelling.items import PictureFiles, TextItems
 from graphuq.labelling.label_studio.config import label_config, parse_config
@@ -37,7 +41,7 @@ MOONS = hostile.MOONS.features
 TABLE = pd.DataFrame(MOONS, columns=["a", "b"]).assign(label=hostile.LABELS)
 MIXED = TABLE.assign(colour=np.array(["red", "blue", ""])[np.arange(hostile.N) % 3], day="2026-1-2")
 EDGES = pd.DataFrame({"source": ["a", "b", "c"], "target": ["b", "c", "a"], "weight": [1, 2, 0.5]})
-CLUB = networkx.karate_club_graph()
+CLUB = networkx.karate_club_graph().subgraph(range(8)).copy()
 IDS = np.arange(hostile.N).astype(str)
 EXPORT = [
     {
@@ -149,6 +153,24 @@ def written():
     return MIXED.assign(price=price, dose=np.where(MOONS[:, 1] > 1, "<0,1", "0,5"), day=day)
 
 
+def write_told(path):
+    """Write tags, a price and a weight for each row."""
+    columns = {"tags": np.where(hostile.LABELS == "", "", "comedy;drama"), "weight": 1}
+    TABLE.assign(price=MOONS[:, 0], **columns).drop(columns="label").to_csv(path, index=False)
+
+
+def read_told(path):
+    table = read_table(path, "price", weight_column="weight", annotator_columns=["tags"])
+    decimal = table.settings.get("decimal")
+    numbers = numbers_from(table.labels, "price", "leave it empty", decimal)
+    weights_from(table.weights, "weight", ~np.isnan(numbers), decimal)
+    return tags_of_texts(table.annotations, ["tags"])
+
+
+def write_answers(path):
+    path.write_text("id,user,label\n0,ada,x\n0,bob,y\n3,ada,x\n")
+
+
 def read_club(path):
     return read_graph_file(path, {"label_column": "club", "truth_column": None})
 
@@ -253,6 +275,8 @@ FILES = {
         hostile.write_labels,
         lambda path: read_labels(path, IDS, told={"separator": ",", "encoding": "utf-8"}),
     ),
+    "answers.csv": (write_answers, lambda path: read_readings(path, IDS, "user")),
+    "tags.csv": (write_told, read_told),
     "users.json": (
         lambda path: set_password(path, "ada", "a password of ada"),
         lambda path: Accounts(path).users,
@@ -272,6 +296,7 @@ FILES = {
         lambda path: read_source(path, Columns(text="colour", label="label"), None),
     ),
     "labels.jsonl": (write_label_store, read_label_store),
+    "campaign.jsonl": (write_label_store, lambda path: campaign_lines(read_campaign(path))),
     "studio.json": (lambda path: path.write_text(json.dumps(EXPORT)), read_studio),
     "config.xml": (lambda path: path.write_text(label_config(["spam", "mail"])), read_config),
     "result.nc": (save_classifier, gq.load),
@@ -307,6 +332,7 @@ WRITTEN = {
         "Id,Label,Weight,Source,Target\na,A,1e-3,a,b\nb,B,inf,b,c\n",
         "a,label\n-999,x\nTrue,y\n1_000,\n0x1F,x\n9007199254740993,y\n",
         "source,target,weight\na,a,1\na,b,2\nb,a,-2\n",
+        "a,tags,price,weight\n1,[a],<5,1\n2,\"('b', 'c')\",1e3,0\n3,(d),1.5,1\n",
         "id,label,user\n0,x,ada\n0,y,bob\n1.0,x,\n",
         "x,y,class\n500005,4999995,wheat\n,,beans\n1e300,nan,beans\n",
     ),

@@ -123,9 +123,10 @@ def _of_list(text: str) -> set[str]:
     """Return the names in a list that Python or JSON has written, or one without quotes."""
     try:
         names = ast.literal_eval(text)
-    except (ValueError, SyntaxError):
+    except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
         return _names(text[1:-1], ",")
-    return {str(name).strip() for name in ([names] if isinstance(names, str) else names)}
+    is_list = isinstance(names, list | tuple | set | dict)
+    return {str(name).strip() for name in (names if is_list else [names])}
 
 
 def _table(texts: np.ndarray, columns: list[str]) -> "pd.DataFrame":
