@@ -170,7 +170,6 @@ def test_texts_that_only_look_like_lists_are_names():
     assert len(found[3]) == 1
 
 
-
 @pytest.mark.parametrize("names", [["a, b"], ["a, b", "c"], [], ["c"]])
 def test_what_the_labelling_page_writes_is_read(names):
     assert tags_of_texts(np.array([[text_of(names)]]), ["genres"]) == [set(names)]
