@@ -215,6 +215,13 @@ def test_labels_of_a_raster_on_this_grid_and_on_another(path, tmp_path):
     np.testing.assert_array_equal(other.classes, same.classes)
 
 
+def test_codes_of_a_raster_that_have_too_many_bits_are_refused(path, tmp_path):
+    codes = np.zeros((1, ROWS, COLUMNS), np.uint32)
+    codes[0, 3, 4] = 2**32 - 1  # as an integer of 32 bits, this is -1
+    with pytest.raises(InvalidInput, match=r"the code \[4294967295\]; give codes of 31 bits"):
+        read_labels(write(tmp_path / "large.tif", codes), read_scene(path))
+
+
 def test_what_does_not_fit_is_refused_in_words(path, tmp_path):
     scene = read_scene(path)
     plain = write(tmp_path / "plain.tif", bands(), crs=None, transform=rasterio.Affine.identity())

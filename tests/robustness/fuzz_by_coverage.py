@@ -74,7 +74,7 @@ def _search_once(folder, kind, seconds):
                 else:
                     last += line
         if process.returncode:
-            if not executed:
+            if not executed and "seed corpus" not in last:  # it did not begin
                 raise SystemExit(f"{kind}: {last[-2000:]}")
             faults.append(f"{FAULT} the process ended with {process.returncode}")
             path = folder / "faults" / f"{Path(kind).name}-{time.time():.0f}"
@@ -110,11 +110,12 @@ def read_for(folder, kind, seconds, fast):
         contextlib.redirect_stderr(nothing),
         atheris.instrument_imports(include=["graphuq"], exclude=compiled),
     ):
-        from robustness.readers import FILES, WRITTEN
+        from robustness.readers import FILES
     import numpy as np
 
     from graphuq.errors import MAX_MESSAGE, GraphuqError
     from robustness.damage import damaged
+    from robustness.written_files import WRITTEN
 
     warnings.simplefilter("ignore")
     path = fast / kind

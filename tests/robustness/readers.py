@@ -217,6 +217,17 @@ def write_places(path):
     path.write_text("x,y,class\n500005,4999995,wheat\n500025,4999975,beans\n")
 
 
+def write_codes(path):
+    """Write a raster of labels on the grid of the scene."""
+    import rasterio
+
+    write_scene(path.parent / "scene.tif")
+    with rasterio.open(path.parent / "scene.tif") as scene:
+        form = scene.profile | {"count": 1, "dtype": "int32", "nodata": 0}
+    with rasterio.open(path, "w", **form) as file:
+        file.write(np.eye(3, dtype=np.int32)[None])
+
+
 def write_shapes(path):
     write_scene(path.parent / "scene.tif")
     ring = [[5e5, 5e6], [5e5 + 20, 5e6], [5e5 + 20, 5e6 - 20], [5e5, 5e6]]
@@ -227,6 +238,12 @@ def write_shapes(path):
         for kind, at, name in shapes
     ]  # fmt: skip
     path.write_text(json.dumps({"type": "FeatureCollection", "features": features}))
+
+
+def read_places_of_raster(path):
+    from graphuq.external import raster
+
+    return raster.read_labels(path, raster.read_scene(path.parent / "scene.tif"))
 
 
 def read_places(path):
@@ -263,6 +280,10 @@ FILES = {
         lambda path: EDGES.to_csv(path, index=False),
         lambda path: read_edges(path, "source,target,weight", {}, EdgeKind()),
     ),
+    "edges.parquet": (
+        EDGES.to_parquet,
+        lambda path: read_edges(path, "source,target,weight", {}, EdgeKind()),
+    ),
     "club.graphml": (lambda path: networkx.write_graphml(CLUB, path), read_club),
     "club.gml": (lambda path: networkx.write_gml(CLUB, path), read_club),
     "club.gexf": (lambda path: networkx.write_gexf(CLUB, path), read_club),
@@ -271,6 +292,10 @@ FILES = {
         lambda path: read_table(path, "label"),
     ),
     "labels.csv": (hostile.write_labels, lambda path: read_labels(path, IDS)),
+    "labels.parquet": (
+        pd.DataFrame({"id": IDS, "label": hostile.LABELS}).to_parquet,
+        lambda path: read_labels(path, IDS),
+    ),
     "told.csv": (
         hostile.write_labels,
         lambda path: read_labels(path, IDS, told={"separator": ",", "encoding": "utf-8"}),
@@ -283,6 +308,7 @@ FILES = {
     ),
     "scene.tif": (write_scene, read_scene),
     "places.csv": (write_places, read_places),
+    "codes.tif": (write_codes, read_places_of_raster),
     "places.geojson": (write_shapes, read_places),
     "items.csv": (
         lambda path: MIXED.to_csv(path, index=False),
@@ -291,6 +317,10 @@ FILES = {
     "label-studio.json": (write_items, read_items),
     "prodigy.jsonl": (write_items, read_items),
     "huggingface.parquet": (write_items, read_items),
+    "items.parquet": (
+        MIXED.to_parquet,
+        lambda path: read_source(path, Columns(text="colour", label="label"), None),
+    ),
     "rows.jsonl": (
         lambda path: MIXED.to_json(path, orient="records", lines=True),
         lambda path: read_source(path, Columns(text="colour", label="label"), None),
@@ -322,59 +352,9 @@ FILES = {
 }
 """For each kind of file, a function that writes a sound one and one that reads it."""
 
-WRITTEN = {
-    ".csv": (
-        "a;b;label\n1,5;2;x\n2,25;;y\n", "a\tb\tlabel\n1\t2\tx\n3\t4\t\n", "label\nx\n",
-        '\ufeff"a","label"\r\n"1.5","x, y"\r\n"2","say ""no"""\r\n', "1,2\n3,4\n",
-        "# by hand\n\na,b,label\n1,2,x\n", "a,a,,label\n1,2,3,x\n1,2,?,\n",
-        "price,share,label\n$1,234.50,12 %,x\n€2,<0.1,y\n",
-        "id,day,label\nr1,2026-01-02 03:04:05+01:00,x\nr2,1.5.2026,y\nr2,Jan 5 2026,\n",
-        "Id,Label,Weight,Source,Target\na,A,1e-3,a,b\nb,B,inf,b,c\n",
-        "a,label\n-999,x\nTrue,y\n1_000,\n0x1F,x\n9007199254740993,y\n",
-        "source,target,weight\na,a,1\na,b,2\nb,a,-2\n",
-        "a,tags,price,weight\n1,[a],<5,1\n2,\"('b', 'c')\",1e3,0\n3,(d),1.5,1\n",
-        "id,label,user\n0,x,ada\n0,y,bob\n1.0,x,\n",
-        "x,y,class\n500005,4999995,wheat\n,,beans\n1e300,nan,beans\n",
-    ),
-    ".graphml": (
-        '<graphml><key id="k" for="node" attr.name="club" attr.type="int"/><graph '
-        'edgedefault="directed"><node id="a"><data key="k">1</data></node><node id="b"/>'
-        '<edge source="a" target="b" id="e"/><edge source="a" target="b"/></graph></graphml>',
-    ),
-    ".gml": (
-        'graph [ directed 1 multigraph 1 node [ id 0 label "a" club "x" ] '
-        'node [ id 1 label "&eacute;" v [ w 1 ] ] edge [ source 0 target 1 key 0 weight 1.5 ] '
-        "edge [ source 1 target 0 key 1 ] ]",
-    ),
-    ".gexf": (
-        '<gexf version="1.2" xmlns="http://www.gexf.net/1.2draft"><graph mode="dynamic" '
-        'defaultedgetype="directed"><attributes class="node"><attribute id="0" title="club" '
-        'type="liststring"/></attributes><nodes><node id="a" label="A" start="1"><attvalues>'
-        '<attvalue for="0" value="[x]"/></attvalues><nodes><node id="c"/></nodes></node>'
-        '<node id="b" pid="a"/></nodes><edges><edge source="a" target="b" weight="2"/></edges>'
-        "</graph></gexf>",
-    ),
-    ".jsonl": (
-        '{"text": "a", "label": "x", "answer": "accept"}\n{"text": "b", "answer": "reject"}\n',
-        '{"text": "a", "accept": ["x"], "options": [{"id": "x"}], "meta": {"n": [1]}}\n',
-    ),
-    ".json": (
-        '[{"text": "a", "id": 1, "label": "x"}, {"text": "b", "id": 2}]',
-        '[{"data": {"text": "a"}, "annotations": []}]',
-    ),
-    ".geojson": (
-        '{"type": "GeometryCollection", "geometries": '
-        '[{"type": "MultiPolygon", "coordinates": []}]}',
-    ),
-    ".xml": (
-        '<View><Text name="t" value="$text"/><Choices name="c" toName="t" choice="multiple">'
-        '<Choice value="a" alias="b"/><Choice value="&amp;"/></Choices></View>',
-    ),
-}  # fmt: skip
-"""Further files by kind as people and programs write them, from which the fuzzer starts, too."""
-
 READ_TWICE = {"cells.h5ad"}  # first by another process, which HDF5 may crash
 if importlib.util.find_spec("anndata") is None:
     del FILES["cells.h5ad"]
 if importlib.util.find_spec("rasterio") is None:
-    del FILES["scene.tif"], FILES["places.csv"], FILES["places.geojson"]
+    for name in ("scene.tif", "codes.tif", "places.csv", "places.geojson"):
+        del FILES[name]

@@ -21,6 +21,7 @@ from hypothesis import strategies as st
 
 import graphuq as gq
 from graphuq.classifier.table_encoder import TableEncoder
+from graphuq.cli.edges import EdgeKind, read_edges
 from graphuq.cli.encoding import read_encoded
 from graphuq.cli.frames import as_text, read_frame
 from graphuq.cli.items import Columns, read_source
@@ -191,6 +192,18 @@ def test_an_index_of_objects_names_rows_by_their_text(read, tmp_path):
         pq.write_table(table.set_column(place, "i", pa.array(cells)), tmp_path / "t.parquet")
         found = read(tmp_path / "t.parquet").ids
         assert (["0", "1"] if found is None else found[:2].tolist()) == ids
+
+
+@pytest.mark.parametrize("cells", [[b"\xff", b"1"], [[1], [2]], [None, True]])
+def test_weights_of_edges_that_are_no_numbers_are_refused(cells, tmp_path):
+    edges = {"source": ["a", "b"], "target": ["b", "c"], "weight": pa.array(cells)}
+    pq.write_table(pa.table(edges), tmp_path / "e.parquet")
+    with pytest.raises(GraphuqError, match="in row 0; give a number in every row"):
+        read_edges(tmp_path / "e.parquet", "source,target,weight", {}, EdgeKind())
+    edges["weight"] = pa.array(["1", "2.5"]).dictionary_encode()
+    pq.write_table(pa.table(edges), tmp_path / "e.parquet")
+    found = read_edges(tmp_path / "e.parquet", "source,target,weight", {}, EdgeKind()).features
+    assert sorted(found.data) == [1, 1, 2.5, 2.5]
 
 
 def test_names_of_columns_that_are_lost_elsewhere_are_refused(tmp_path):

@@ -199,16 +199,12 @@ def _numbers(column: pd.Series) -> Any:
     InvalidInput
         If one is empty or text.
     """
-    if column.dtype.kind in "iuf":
+    if isinstance(column.dtype, np.dtype) and column.dtype.kind in "iuf":
         numbers = column.to_numpy(dtype=float)
     else:
-        cells = column.fillna("").astype(str).to_numpy(dtype=str)
-        reading = as_numbers(pd.Series(cells, dtype=object))
-        numbers = (
-            np.full(len(cells), np.nan)
-            if reading is None
-            else reading.numbers(pd.Series(cells, dtype=object))
-        )
+        cells = pd.Series(as_text(column), dtype=object)
+        reading = as_numbers(cells)
+        numbers = np.full(len(cells), np.nan) if reading is None else reading.numbers(cells)
     if np.isnan(numbers).any():
         row = int(np.isnan(numbers).argmax())
         raise InvalidInput(

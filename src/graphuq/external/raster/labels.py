@@ -224,7 +224,11 @@ def _of_raster(path: Path, scene: Scene) -> tuple[Int[np.ndarray, "n 2"], np.nda
         f"'{path.name}' has values of the type {codes.dtype}",
         "give whole numbers, 0 where unlabelled",
     )
-    codes = np.where(has_data, codes, 0).astype(np.int32)
+    codes = np.where(has_data, codes, 0)
+    large = codes[codes != codes.astype(np.int32)]
+    words = f"'{path.name}' has the code {large[:1].tolist()}"
+    require(len(large) == 0, "labels", words, "give codes of 31 bits")
+    codes = codes.astype(np.int32)
     same = codes.shape == scene.shape and transform.almost_equals(scene.transform)
     if not (same and crs == scene.crs):
         require(
