@@ -105,25 +105,26 @@ def read_for(folder, kind, seconds, fast):
         for path in SOURCES.glob("graphuq/**/*.py")
         if "njit" in path.read_text(encoding="utf-8")
     ]
+    warnings.simplefilter("ignore")
+    path = fast / kind
+    path.parent.mkdir(exist_ok=True)
     with (
         open(os.devnull, "w") as nothing,
         contextlib.redirect_stderr(nothing),
         atheris.instrument_imports(include=["graphuq"], exclude=compiled),
     ):
         from robustness.readers import FILES
+
+        make, read = FILES[kind]
+        make(path)
+        sound = path.read_bytes()
+        read(path)  # imports what is imported late
     import numpy as np
 
     from graphuq.errors import MAX_MESSAGE, GraphuqError
     from robustness.damage import damaged
     from robustness.written_files import WRITTEN
 
-    warnings.simplefilter("ignore")
-    path = fast / kind
-    path.parent.mkdir(exist_ok=True)
-    make, read = FILES[kind]
-    make(path)
-    sound = path.read_bytes()
-    read(path)
     corpus, faults = folder / kind, folder / "faults"
     for made in (corpus, faults):
         made.mkdir(parents=True, exist_ok=True)
