@@ -163,7 +163,7 @@ def _in_parquet(content, rng):
     import pyarrow as pa
     from pyarrow import parquet
 
-    table = parquet.read_table(io.BytesIO(content), partitioning=None)
+    table = parquet.ParquetFile(io.BytesIO(content)).read()
     place, n = int(rng.integers(max(1, table.num_columns))), table.num_rows
     columns = [
         lambda: pa.array([None] * n), lambda: pa.array([[1, 2]] * n),
@@ -199,7 +199,7 @@ def _in_xml(content, rng):
     parents = {child: parent for parent in root.iter() for child in parent}
     parts = list(root.iter())
     one, other = (parts[rng.integers(len(parts))] for _ in range(2))
-    way, word = rng.integers(5), str(VALUES[rng.integers(len(VALUES))])
+    way, word = rng.integers(5), str(VALUES[rng.integers(len(VALUES))]).replace("\0", "&")
     if way == 0 and one in parents:
         parents[one].remove(one)
     elif way == 1:

@@ -4,13 +4,18 @@ A few examples run by default; `fuzz_by_coverage` searches for others. ``GRAPHUQ
 number of random expressions of the slow tests.
 """
 
+import hashlib
+import io
 import json
 import os
 import re
 import warnings
+import zipfile
 from fnmatch import fnmatch
 from pathlib import Path
+from xml.etree import ElementTree
 
+import h5py
 import numpy as np
 import pandas as pd
 import pyarrow as pa
@@ -28,11 +33,12 @@ from graphuq.cli.items import Columns, read_source
 from graphuq.cli.tables import read_table
 from graphuq.engine.sources import open_source
 from graphuq.errors import MAX_MESSAGE, GraphuqError
+from graphuq.results.storage import END, MARK
 from graphuq.run.words import method_from, part_from
 from graphuq.utils.expressions import built
 from graphuq.utils.serialization import from_json
 from graphuq.utils.text_numbers import to_numbers
-from robustness.damage import damaged
+from robustness.damage import INSIDE, damaged
 from robustness.readers import FILES, READ_TWICE, read_encoded_table
 
 FEW = 12
@@ -62,6 +68,29 @@ def test_damaged_files(name, tmp_path):
             read(path)
         except GraphuqError as error:
             require_short(error)
+
+
+PARSERS = {
+    "table.npz": lambda content: zipfile.ZipFile(io.BytesIO(content)).testzip(),
+    "studio.json": json.loads,
+    "club.graphml": ElementTree.fromstring,
+    "mixed.parquet": lambda content: pq.ParquetFile(io.BytesIO(content)).read(),
+    "counts.nc": lambda content: h5py.File(io.BytesIO(content), "r").close(),
+}
+
+
+@pytest.mark.parametrize("name", PARSERS)
+def test_damage_inside_leaves_the_form_whole(name, tmp_path):
+    FILES[name][0](tmp_path / name)
+    sound = (tmp_path / name).read_bytes()
+    change = next(change for ends, change in INSIDE.items() if name.endswith(ends))
+    found = [change(sound, np.random.default_rng([2, case])) for case in range(FEW)]
+    assert sum(content != sound for content in found) > FEW // 2
+    for content in found:
+        PARSERS[name](content)
+        if name.endswith(".nc"):
+            digest = hashlib.sha256(content[:-END]).hexdigest()
+            assert content[-END:] == MARK + digest.encode()
 
 
 def test_the_weekly_search_has_each_kind_of_file_once():
