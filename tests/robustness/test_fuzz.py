@@ -235,6 +235,15 @@ def test_weights_of_edges_that_are_no_numbers_are_refused(cells, tmp_path):
     assert sorted(found.data) == [1, 1, 2.5, 2.5]
 
 
+def test_an_index_beyond_64_bits_is_refused(tmp_path):
+    frame = pd.DataFrame({"source": ["a"], "target": ["b"]}, index=pd.RangeIndex(1, 2))
+    table = pa.Table.from_pandas(frame)[:0]
+    about = table.schema.metadata[b"pandas"].replace(b'"start": 1', b'"start": 1' + 30 * b"0")
+    pq.write_table(table.replace_schema_metadata({b"pandas": about}), tmp_path / "e.parquet")
+    with pytest.raises(GraphuqError, match="is not a readable parquet file"):
+        read_edges(tmp_path / "e.parquet", "source,target", {}, EdgeKind())
+
+
 def test_names_of_columns_that_are_lost_elsewhere_are_refused(tmp_path):
     pd.DataFrame({"a": [1.5, 2], "c\0": ["x", "y"]}).to_parquet(tmp_path / "t.parquet")
     with pytest.raises(GraphuqError, match="zero bytes in the name"):

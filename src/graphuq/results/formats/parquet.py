@@ -30,6 +30,8 @@ class Parquet(TableFormat):
             table = file.read()
             table.validate(full=True)
             frame = table.to_pandas()
+            if hasattr(frame.index, "start"):  # a range that the file states, also without rows
+                np.array([frame.index.start, frame.index.stop, frame.index.step], dtype=np.int64)
         check_repeated([str(name) for name in frame.columns], path)
         return frame
 
