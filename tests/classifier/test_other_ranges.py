@@ -1,6 +1,7 @@
 """New rows in other units, or far outside the rows of the fit, are named in a warning."""
 
 import warnings
+from unittest import mock
 
 import numpy as np
 import pandas as pd
@@ -73,3 +74,12 @@ def test_sparse_rows_and_cosines_are_not_checked():
     QUICK.fit(words, labels()).predict(100 * words[:3])
     cosine = gq.GraphClassifier(metric="cosine", inference="expectation-propagation")
     cosine.fit(PEOPLE, labels()).predict(1000 * NEW)
+
+
+def test_rows_of_the_fit_are_read_once():
+    """A prediction of one row takes milliseconds also where the fit had a million rows."""
+    fitted = QUICK.fit(PEOPLE, labels())
+    with mock.patch.object(ColumnRanges, "of", wraps=ColumnRanges.of) as read:
+        fitted.predict(NEW)
+        fitted.predict(NEW)
+    assert read.call_count == 1

@@ -10,7 +10,6 @@ from sklearn.utils.validation import validate_data
 from graphuq.classifier.given_graph import rows_to_predict
 from graphuq.classifier.types import Table
 from graphuq.errors import FarRowsWarning, require
-from graphuq.graphs.column_ranges import ColumnRanges
 from graphuq.graphs.inputs import Features, check_kind, check_no_gaps, is_frame, is_polars
 from graphuq.spectrum.basis import SMALLEST_DEGREE, NodeBasis
 from graphuq.utils.user_warnings import warn_user
@@ -152,7 +151,7 @@ def warn_of_other_ranges(estimator: Any, X: Features, known: Bool[np.ndarray, " 
     dense = isinstance(X, np.ndarray) and isinstance(space.features, np.ndarray)
     if not dense or space.weight.metric != "euclidean" or known.all():
         return
-    beyond = ColumnRanges.of(space.features).beyond(X) & ~known[:, None]
+    beyond = space.ranges.beyond(X) & ~known[:, None]
     rows, columns = np.flatnonzero(beyond.any(axis=1)), np.flatnonzero(beyond.any(axis=0))
     if not len(rows):
         return

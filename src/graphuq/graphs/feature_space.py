@@ -9,6 +9,7 @@ from scipy import sparse
 from sklearn.preprocessing import normalize
 
 from graphuq.errors import require
+from graphuq.graphs.column_ranges import ColumnRanges
 from graphuq.graphs.features import (
     between,
     check_features,
@@ -16,6 +17,7 @@ from graphuq.graphs.features import (
     has_direction,
     row_blocks,
 )
+from graphuq.graphs.fingerprints import fingerprints
 from graphuq.graphs.inputs import Features, MatrixLike, dense_if_full
 from graphuq.graphs.neighbors import (
     Neighbors,
@@ -235,6 +237,11 @@ class FeatureSpace:
         )
 
     @cached_property
+    def ranges(self) -> ColumnRanges:
+        """Ranges of the columns of dense features."""
+        return ColumnRanges.of(self.features)
+
+    @cached_property
     def points(self) -> Features:
         """Points of the nodes between which distances are measured."""
         return self.measured(self.features)
@@ -250,7 +257,7 @@ class FeatureSpace:
     @cached_property
     def _known(self) -> tuple[UInt[np.ndarray, " N"], Int[np.ndarray, " N"]]:
         """Ascending fingerprints of the nodes, and the node of each."""
-        known = _fingerprints(self.features)
+        known = fingerprints(self.features)
         order = np.argsort(known, kind="stable")
         return known[order], order
 
@@ -292,7 +299,7 @@ class FeatureSpace:
     def find(self, queries: MatrixLike) -> Int[np.ndarray, " M"]:
         """Return the index of the first node with exactly the features of each row, or −1."""
         rows = self.in_space(queries)
-        (known, order), asked = self._known, _fingerprints(rows)
+        (known, order), asked = self._known, fingerprints(rows)
         place = np.minimum(np.searchsorted(known, asked), len(known) - 1)
         indices = order[place]
         for part in row_blocks(*rows.shape):
@@ -336,7 +343,7 @@ class NodeFeatures(FeatureSpace):
             return np.arange(n_nodes)
         nodes = super().find(rows)
         known = self._known[0]
-        asked = _fingerprints(rows)
+        asked = fingerprints(rows)
         several = np.searchsorted(known, asked, "right") - np.searchsorted(known, asked) > 1
         new = np.flatnonzero(nodes < 0)
         require(
@@ -355,28 +362,6 @@ class NodeFeatures(FeatureSpace):
             "label_distributions_",
         )
         return nodes
-
-
-def _fingerprints(features: Features) -> UInt[np.ndarray, " R"]:
-    """Compute a hash of each row; equal rows have equal hashes, other rows almost never."""
-    factors = np.random.default_rng(0).integers(1, 2**63, features.shape[1]).astype(np.uint64) | 1
-    if not isinstance(features, np.ndarray):
-        factors = np.asarray(factors)[features.indices]
-        bits = _mixed_bits(features.data) * factors
-        rows = np.repeat(np.arange(features.shape[0]), np.diff(features.indptr))
-        sums = np.zeros(features.shape[0], np.uint64)
-        np.add.at(sums, rows, bits)
-        return sums
-    sums = np.empty(len(features), np.uint64)
-    for part in row_blocks(*features.shape):
-        sums[part] = (_mixed_bits(features[part]) * factors).sum(axis=1)
-    return sums
-
-
-def _mixed_bits(numbers: np.ndarray) -> np.ndarray:
-    """Return the bits of numbers, mixed because integers leave the low bits empty; −0 is 0."""
-    bits = (np.asarray(numbers, np.float64) + 0.0).view(np.uint64)
-    return bits ^ (bits >> np.uint64(32))
 
 
 def _to_dense(rows: Features) -> np.ndarray:
