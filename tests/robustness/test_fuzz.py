@@ -25,6 +25,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import graphuq as gq
+from graphuq.classifier.search.checkpoint import SearchCheckpoint
 from graphuq.classifier.table_encoder import TableEncoder
 from graphuq.cli.edges import EdgeKind, read_edges
 from graphuq.cli.encoding import read_encoded
@@ -242,6 +243,16 @@ def test_an_index_beyond_64_bits_is_refused(tmp_path):
     pq.write_table(table.replace_schema_metadata({b"pandas": about}), tmp_path / "e.parquet")
     with pytest.raises(GraphuqError, match="is not a readable parquet file"):
         read_edges(tmp_path / "e.parquet", "source,target", {}, EdgeKind())
+
+
+@pytest.mark.parametrize("rows", [[], {"a": 5}, {"a": ["x"]}, {"a": [{"b": [1, [2]]}]}, "a"])
+def test_rows_of_a_search_that_are_no_rows_are_refused(rows, tmp_path):
+    """The search forged the checksum: it sees both sides of a comparison."""
+    digest = hashlib.sha256(json.dumps(["this", rows], sort_keys=True).encode()).hexdigest()
+    content = {"search": "this", "rows": rows, "checksum": digest}
+    (tmp_path / "search.json").write_text(json.dumps(content))
+    with pytest.raises(GraphuqError, match="is not a readable checkpoint of a search"):
+        SearchCheckpoint(tmp_path / "search.json", "this")
 
 
 def test_names_of_columns_that_are_lost_elsewhere_are_refused(tmp_path):

@@ -37,18 +37,22 @@ class SearchCheckpoint:
             stored_search, rows = stored["search"], stored["rows"]
             if stored["checksum"] != _checksum(stored_search, rows):
                 raise ValueError("it was changed since it was written")
+            own = {
+                key: [{k: _array(v) for k, v in row.items()} for row in found]
+                for key, found in rows.items()
+            }
         if stored_search != search:
             raise StorageError(
                 f"'{path}' belongs to another search; remove it, or use another path"
             )
-        self._rows = rows
+        self._rows = own
 
     def rows(self, plain: dict[str, Any]) -> list[dict[str, Any]] | None:
         """Return the rows of a combination, or None if it was not tried."""
         found = self._rows.get(_key(plain))
         if found is None:
             return None
-        return [plain | {k: _array(v) for k, v in row.items()} for row in found]
+        return [plain | row for row in found]
 
     def add(self, plain: dict[str, Any], rows: list[dict[str, Any]]) -> None:
         """Store the rows of a combination, and write them to disk."""
