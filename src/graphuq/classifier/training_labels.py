@@ -72,7 +72,7 @@ def training_labels(
     require(len(values) == n_rows, "y", f"{len(values)} values", f"X has {n_rows} rows")
     given &= weights > 0
     require(given.any(), "sample_weight", "zero at every label", "give weights > 0")
-    # Twice, since as many classes as labels are no sign of numbers here, of which it would warn.
+    # Each value twice: of as many classes as labels, scikit-learn would warn as of numbers.
     check_classification_targets(np.repeat(values[given], 2))
     classes, codes = np.unique(values[given], return_inverse=True)
     check_classes(classes, missing_label)
