@@ -10,10 +10,12 @@ import graphuq as gq
 from graphuq.classifier.stored import sample
 from graphuq.engine import functions
 from graphuq.engine.partition import copy_rows, partition
+from graphuq.engine.ranges import ranges_of
 from graphuq.engine.sources import open_source
 from graphuq.engine.store import Stage
 from graphuq.engine.tasks import Tasks
 from graphuq.errors import FarRowsWarning, InvalidInput
+from graphuq.graphs.column_ranges import ColumnRanges
 
 
 def crabs(n_rows=900, seed=0):
@@ -117,6 +119,20 @@ def test_new_rows_have_the_same_probabilities(fits):
         assert stored.predict_proba(far)[0] == pytest.approx([0.5, 0.5])
     with pytest.raises(ValueError, match="X has 3 features"):
         stored.predict(new[:, :3])
+
+
+def test_new_rows_in_other_units_are_named_as_in_memory(fits):
+    X, _, stored, memory = fits
+    new = crabs(3_000, seed=5)[0]
+    new[2_000:, 1] += 30  # beyond the rows that are asked for together
+    said = []
+    for fit in (stored, memory):
+        with pytest.warns(FarRowsWarning, match="rows, such as row 2.*in column 1; if") as found:
+            fit.predict(new)
+        said.append({str(one.message) for one in found})
+    assert said[0] == said[1]
+    stored.predict(new[:2_000])
+    stored.predict(X)
 
 
 def test_rows_outside_the_sample_have_the_numbers_of_their_places(fits, tmp_path, monkeypatch):
@@ -257,7 +273,9 @@ def test_functions_of_parts_are_those_of_all_rows(n_columns, tmp_path):
     tasks = Tasks()
     copy_rows(rows, open_source(X), tasks)
     partition(parts, rows, 3, 0, tasks)
-    functions.compute(stage, parts, tasks)
+    ranges = ranges_of(Stage.of(tmp_path, "ranges", {}), parts, tasks)
+    assert ranges.distance == pytest.approx(ColumnRanges.of(X).distance)
+    functions.compute(stage, parts, ranges, tasks)
     for block in (gq.PowerFunctions(X), gq.WhitenedLinear(X), gq.ExponentialFunctions(X)):
         found = functions.values(stage, block.name, X)
         expected = block.values @ block.values.T
@@ -268,7 +286,7 @@ def test_rows_that_are_all_equal_have_no_functions(tmp_path):
     rows, parts, stage = (Stage.of(tmp_path, name, {}) for name in ("rows", "parts", "functions"))
     copy_rows(rows, open_source(np.ones((200, 3))), Tasks())
     partition(parts, rows, 2, 0, Tasks())
-    functions.compute(stage, parts, Tasks())
+    functions.compute(stage, parts, ColumnRanges.of(np.ones((200, 3))), Tasks())
     assert stage.record["blocks"] == []
 
 

@@ -10,7 +10,8 @@ from sklearn.utils.validation import validate_data
 from graphuq.classifier.given_graph import rows_to_predict
 from graphuq.classifier.types import Table
 from graphuq.errors import FarRowsWarning, require
-from graphuq.graphs.inputs import Features, check_kind, check_no_gaps, is_frame, is_polars
+from graphuq.graphs.column_ranges import ColumnRanges
+from graphuq.graphs.inputs import check_kind, check_no_gaps, is_frame, is_polars
 from graphuq.spectrum.basis import SMALLEST_DEGREE, NodeBasis
 from graphuq.utils.user_warnings import warn_user
 
@@ -113,45 +114,51 @@ def connected_rows(
         )
     else:
         weights, nodes = space.connect(X, estimator.out_of_sample), space.find(X)
-        known = (nodes >= 0) | warn_of_far_rows(weights, nodes, consequence)
-        warn_of_other_ranges(estimator, space.in_space(X), known)
+        degree = np.asarray(abs(weights).sum(axis=1)).ravel()
+        known = (nodes >= 0) | warn_of_far_rows(degree, nodes >= 0, consequence)
+        rows, points = space.in_space(X), space.features
+        dense = isinstance(rows, np.ndarray) and isinstance(points, np.ndarray)
+        if dense and space.weight.metric == "euclidean" and not known.all():
+            warn_of_other_ranges(estimator, rows, known, space.ranges)
     return weights, nodes
 
 
 def warn_of_far_rows(
-    weights: Any, nodes: Int[np.ndarray, " M"], consequence: str
+    degree: Float[np.ndarray, " M"], is_node: Bool[np.ndarray, " M"], consequence: str
 ) -> Bool[np.ndarray, " M"]:
     """Warn if new rows are so far from all nodes that every weight is zero, and return which."""
-    degree = np.asarray(abs(weights).sum(axis=1)).ravel()
-    is_far: Bool[np.ndarray, " M"] = (nodes < 0) & (degree < SMALLEST_DEGREE)
+    is_far: Bool[np.ndarray, " M"] = ~is_node & (degree < SMALLEST_DEGREE)
     far = np.flatnonzero(is_far)
     if len(far):
         warn_user(
-            f"X: {len(far)} of {len(nodes)} rows, such as row {far[0]}, are too far from the graph "
-            f"to have neighbours, so {consequence}; transform new rows as those of the fit, or use "
-            "out_of_sample='nearest'",
+            f"X: {len(far)} of {len(degree)} rows, such as row {far[0]}, are too far from the "
+            f"graph to have neighbours, so {consequence}; transform new rows as those of the fit, "
+            "or use out_of_sample='nearest'",
             FarRowsWarning,
         )
     return is_far
 
 
-def warn_of_other_ranges(estimator: Any, X: Features, known: Bool[np.ndarray, " M"]) -> None:
+def warn_of_other_ranges(
+    estimator: Any,
+    X: Float[np.ndarray, "M d"],
+    known: Bool[np.ndarray, " M"],
+    ranges: ColumnRanges,
+) -> None:
     """Warn if new rows have values far outside those of the fit, as in other units.
 
     Parameters
     ----------
     estimator : GraphClassifier or GraphRegressor
-    X : numpy.ndarray or sparse matrix, shape (M, d)
+    X : numpy.ndarray, shape (M, d)
         Rows in the space of the features. Sparse ones, and metrics other than the Euclidean, are
         not checked.
     known : numpy.ndarray of bool, shape (M,)
         Rows that are nodes, or of which another warning says that they are far.
+    ranges : ColumnRanges
+        Those of the rows of the fit.
     """
-    space = estimator._feature_space
-    dense = isinstance(X, np.ndarray) and isinstance(space.features, np.ndarray)
-    if not dense or space.weight.metric != "euclidean" or known.all():
-        return
-    beyond = space.ranges.beyond(X) & ~known[:, None]
+    beyond = ranges.beyond(X) & ~known[:, None]
     rows, columns = np.flatnonzero(beyond.any(axis=1)), np.flatnonzero(beyond.any(axis=0))
     if not len(rows):
         return

@@ -57,8 +57,7 @@ class Prediction:
         A row of the graph has the posterior of its node. Any other row has the posterior of the
         weighted mean of its neighbours, or of what ``out_of_sample`` names. A row without
         neighbours has the prior's 1/K, with a `FarRowsWarning`. The same warning
-        names columns with values far outside those of the fit, as in other units; fits in a store
-        do not look for them.
+        names columns with values far outside those of the fit, as in other units.
 
         Parameters
         ----------

@@ -9,6 +9,7 @@ from jaxtyping import Float
 
 from graphuq.engine.store import Stage
 from graphuq.engine.tasks import Tasks
+from graphuq.graphs.column_ranges import ColumnRanges
 from graphuq.graphs.principal import Axes, Moments, principal_axes
 from graphuq.spectrum.exponential import (
     EXPONENTIAL,
@@ -25,16 +26,16 @@ MAX_WIDTH = 4_000  # features up to which their covariance, of 128 MB, is comput
 ROWS = 8_192  # rows whose numbers are in memory together
 
 
-def compute(stage: Stage, parts: Stage, tasks: Tasks) -> None:
-    """Find what the functions need. The record has the names of the blocks.
+def compute(stage: Stage, parts: Stage, ranges: ColumnRanges, tasks: Tasks) -> None:
+    """Find what the functions need, given the ranges of all rows.
+
+    The record has the names of the blocks.
 
     There are none if all rows are equal, or have more than 4,000 features.
     """
     starts = parts.record["starts"]
     numbers, n_rows = range(len(starts) - 1), starts[-1]
-    found = tasks.map(_ranges_part, [(parts, p) for p in numbers], "functions")
-    total, low, high = (np.array(some) for some in zip(*found, strict=True))
-    centre, low, high = total.sum(axis=0) / n_rows, low.min(axis=0), high.max(axis=0)
+    centre, low, high = ranges.mean, ranges.low, ranges.high
     if len(centre) > MAX_WIDTH or not (low < high).any():
         stage.finish({"blocks": []})
         return
@@ -99,13 +100,6 @@ def _save_linear(stage: Stage, name: str, axes: Axes, weights: Float[np.ndarray,
     used = weights > 0
     size = np.sqrt((axes.variances[used] * weights[used] ** 2).sum())
     stage.save(f"{_key(name)}_directions", None, axes.directions[:, used] * weights[used] / size)
-
-
-def _ranges_part(parts: Stage, p: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return the sums, least and largest values of the columns of a part."""
-    rows = parts.load("features", p)
-    ends = rows.min(axis=0, initial=np.inf), rows.max(axis=0, initial=-np.inf)
-    return rows.sum(axis=0, dtype=np.float64), *ends
 
 
 def _covariance_part(parts: Stage, p: int, centre: Float[np.ndarray, " d"]) -> np.ndarray:

@@ -15,11 +15,13 @@ from jaxtyping import Bool, Int
 
 from graphuq.engine import functions, graph, neighbors, pairs, partition, points
 from graphuq.engine.basis import StoredBasis, StoredPairs
+from graphuq.engine.ranges import ranges_of
 from graphuq.engine.sources import Source
 from graphuq.engine.store import Stage
 from graphuq.engine.tasks import Tasks
 from graphuq.errors import GraphuqWarning, require
 from graphuq.graphs import SelfTuning
+from graphuq.graphs.column_ranges import ColumnRanges
 from graphuq.graphs.principal import MAIN_COMPONENTS, MANY_FEATURES, Moments
 from graphuq.graphs.weights import WeightFunction
 from graphuq.spectrum.joined import JOINED_GRAPH, columns_that_tear
@@ -163,7 +165,7 @@ class Stages:
     ----------
     first : GraphStages
         Those of the graph of the features.
-    functions : Stage
+    column_ranges, functions : Stage
     """
 
     graphs = (WHITENED_GRAPH, JOINED_GRAPH)  # names of blocks of eigenpairs of other graphs
@@ -174,16 +176,21 @@ class Stages:
         wide = MAIN_COMPONENTS if table.width > MANY_FEATURES else None
         first = dataclasses.replace(options, n_components=wide)
         self.first = GraphStages(store, Stage.of(store, "rows", source), first)
-        self.functions = Stage.of(store, "functions", {}, [self.first.parts])
+        self.column_ranges = Stage.of(store, "ranges", {}, [self.first.parts])
+        self.functions = Stage.of(store, "functions", {}, [self.column_ranges])
 
     def complete(self, tasks: Tasks) -> None:
         """Do what is not done of the first graph; see `GraphStages.complete`."""
         self.first.complete(lambda rows, own: partition.copy_rows(rows, self.table, own), tasks)
 
+    def ranges(self, tasks: Tasks) -> ColumnRanges:
+        """Return the ranges of the features of all rows."""
+        return ranges_of(self.column_ranges, self.first.parts, tasks)
+
     def blocks(self, tasks: Tasks) -> list[str]:
         """Return the names of all blocks beside the eigenpairs, as `graphuq.Basis` has them."""
         if not self.functions.is_done:
-            functions.compute(self.functions, self.first.parts, tasks)
+            functions.compute(self.functions, self.first.parts, self.ranges(tasks), tasks)
         names = list(self.functions.record["blocks"])
         if names and self._has_whitened_graph:
             names.append(WHITENED_GRAPH)

@@ -1,5 +1,6 @@
 """Values of columns, from the smallest to the largest, and rows far outside of them."""
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -9,31 +10,47 @@ from graphuq.graphs.features import row_blocks
 
 
 class ColumnRanges(NamedTuple):
-    """Ranges of the columns of a matrix, and how far two of its rows are apart.
+    """Ranges of the columns of a matrix, and how far its rows are from their mean.
 
     Attributes
     ----------
-    low, high : numpy.ndarray, shape (d,)
-        Smallest and largest value of each column.
-    distance : float
-        Root mean square distance of two random rows.
+    n_rows : int
+    low, high, mean : numpy.ndarray, shape (d,)
+        Smallest, largest and mean value of each column.
+    squares : float
+        Sum of the squared distances of all rows from their mean.
     """
 
+    n_rows: int
     low: Float[np.ndarray, " d"]
     high: Float[np.ndarray, " d"]
-    distance: float
+    mean: Float[np.ndarray, " d"]
+    squares: float
 
     @classmethod
     def of(cls, rows: Float[np.ndarray, "N d"]) -> "ColumnRanges":
         """Return the ranges of the columns of a matrix, which is read a block at a time."""
-        parts = list(row_blocks(*rows.shape))
-        middle = np.asarray(rows[parts[0]].mean(axis=0), dtype=np.float64)
-        squares = sum(((rows[part] - middle) ** 2).sum(axis=0) for part in parts)
-        mean = sum((rows[part] - middle).sum(axis=0) for part in parts) / len(rows)
-        variances = squares / len(rows) - mean**2
-        low = np.min([rows[part].min(axis=0) for part in parts], axis=0)
-        high = np.max([rows[part].max(axis=0) for part in parts], axis=0)
-        return cls(low, high, float(np.sqrt(2 * max(variances.sum(), 0.0))))
+        return cls.joined([cls._of_block(rows[part]) for part in row_blocks(*rows.shape)])
+
+    @classmethod
+    def _of_block(cls, rows: Float[np.ndarray, "N d"]) -> "ColumnRanges":
+        mean = rows.mean(axis=0, dtype=np.float64)
+        squares = float(((rows - mean) ** 2).sum())
+        return cls(len(rows), rows.min(axis=0), rows.max(axis=0), mean, squares)
+
+    @classmethod
+    def joined(cls, parts: Sequence["ColumnRanges"]) -> "ColumnRanges":
+        """Return the ranges of all rows of several matrices."""
+        sizes, lows, highs, means, squares = (np.array(some) for some in zip(*parts, strict=True))
+        mean = sizes @ means / sizes.sum()
+        between = float((sizes @ (means - mean) ** 2).sum())
+        total = float(squares.sum()) + between
+        return cls(int(sizes.sum()), lows.min(axis=0), highs.max(axis=0), mean, total)
+
+    @property
+    def distance(self) -> float:
+        """Root mean square distance of two random rows."""
+        return float(np.sqrt(2 * self.squares / self.n_rows))
 
     def beyond(self, rows: Float[np.ndarray, "M d"]) -> Bool[np.ndarray, "M d"]:
         """Return which values alone put their row farther away than rows are from each other.

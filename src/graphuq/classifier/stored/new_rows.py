@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from graphuq.classifier.new_rows import Located, warn_of_far_rows
+from graphuq.classifier.new_rows import Located, warn_of_far_rows, warn_of_other_ranges
 from graphuq.classifier.stored.fit import StoredFit, running
 from graphuq.classifier.stored.table import has_evidence, nodes_of
 from graphuq.engine.neighbors import nearest_in_part
@@ -32,14 +32,18 @@ def located_in_store(classifier: Any, X: Any) -> Located:
             _located(classifier, rows[begin : begin + ROWS], tasks)
             for begin in range(0, len(rows), ROWS)
         ]
-    return Located(*map(np.concatenate, zip(*pieces, strict=True)))
+        *found, is_same, degree = map(np.concatenate, zip(*pieces, strict=True))
+        known = is_same | warn_of_far_rows(degree, is_same, "each class has the same probability")
+        if not known.all():
+            warn_of_other_ranges(classifier, rows, known, classifier._stored.stages.ranges(tasks))
+    return Located(*found)
 
 
-def _located(classifier: Any, rows: Float[np.ndarray, "M d"], tasks: Tasks) -> Located:
+def _located(classifier: Any, rows: Float[np.ndarray, "M d"], tasks: Tasks) -> tuple[Any, ...]:
+    """Return the parts of `Located`, whether each row is in the store, and its sum of weights."""
     fit: StoredFit = classifier._stored
     spectrum: Any = classifier.result_.posterior.spectrum
     near, weights, is_same = _joined(fit, rows, tasks)
-    warn_of_far_rows(weights, np.where(is_same, 0, -1), "each class has the same probability")
     names, n_nodes = [block.name for block in spectrum.blocks], len(fit.sample)
     columns = fit.basis.columns_at(near.ravel(), names, n_nodes).reshape(*near.shape, -1)
     degrees = fit.basis.pairs.degrees(near.ravel()).reshape(near.shape)
@@ -50,7 +54,7 @@ def _located(classifier: Any, rows: Float[np.ndarray, "M d"], tasks: Tasks) -> L
     nodes = np.where(is_same, nodes_of(own, fit.sample), -1)
     informed = has_evidence(fit.basis, near.ravel(), fit.posterior).reshape(near.shape)
     reached = np.where(is_same, informed[:, 0], (informed & (weights > 0)).any(axis=1))
-    return Located(found, np.ones(len(rows)), nodes, reached)
+    return found, np.ones(len(rows)), nodes, reached, is_same, weights.sum(axis=1)
 
 
 def _joined(
