@@ -1,15 +1,19 @@
 """Tables of any size: mapped, read and written some rows at a time."""
 
+import json
+
 import numpy as np
 import pandas as pd
 import pytest
 from sklearn.decomposition import PCA
 
 from graphuq.cli import tables
+from graphuq.cli.app import run
 from graphuq.cli.label_files import read_labels
 from graphuq.cli.preprocessing import fit_preprocessing
 from graphuq.cli.tables import read_table
 from graphuq.errors import InvalidInput, StorageError
+from graphuq.labelling.layouts import layout_of
 from graphuq.utils.csv_files import write_csv
 
 RNG = np.random.default_rng(0)
@@ -89,3 +93,31 @@ def test_components_by_blocks_are_scikit_learns(dtype):
     scaled = fit_preprocessing(features, "standard", None)(features)
     np.testing.assert_allclose(scaled.std(axis=0), 1, rtol=1e-5)
     np.testing.assert_allclose(scaled.mean(axis=0), 0, atol=1e-4)
+
+
+@pytest.mark.parametrize("kind", ["label", "id", "store", "prodigy", "label-studio"])
+def test_a_class_that_ends_with_a_zero_byte_is_no_other_class(kind, tmp_path, capsys):
+    """NumPy's arrays of texts drop the byte, and "a" and "a\0" became one class."""
+    texts = ["a", "a\0", "b"] * 10
+    frame = pd.DataFrame(RNG.normal(size=(30, 3)), columns=list("xyz"))
+    more = []
+    if kind in ("label", "store"):
+        frame.assign(kind=texts).to_parquet(tmp_path / "t.parquet")
+        more = ["--label-column", "kind"]
+        more += ["--store", str(tmp_path / "store")] if kind == "store" else []
+    elif kind == "id":
+        names = [*map(str, range(29)), "1\0"]
+        frame.assign(kind=["a", "b"] * 15, name=names).to_parquet(tmp_path / "t.parquet")
+        more = ["--label-column", "kind", "--id-column", "name"]
+    if more:
+        file = next(tmp_path.glob("t.*"))
+        assert run(["classify", str(file), *more, "-o", str(tmp_path / "out")]) == 2
+        assert "a name that ends with a zero byte" in capsys.readouterr().err
+        return
+    result = [{"value": {"choices": ["a\0"]}, "type": "choices", "from_name": "label"}]
+    example = {"text": "x", "accept": ["a\0"], "answer": "accept"}
+    task = {"id": 1, "data": {"text": "x"}, "annotations": [{"id": 1, "result": result}]}
+    path = tmp_path / ("t.jsonl" if kind == "prodigy" else "t.json")
+    path.write_text(json.dumps(example if kind == "prodigy" else [task]))
+    with pytest.raises(InvalidInput, match="zero byte"):
+        layout_of(path).read(path)

@@ -21,6 +21,7 @@ from graphuq.external.scanpy.cells import (
     representation,
 )
 from graphuq.external.scanpy.places import warn_of_unused_places
+from graphuq.utils.checks import text_array
 
 KEY = "gq"
 GRAPH_OPTIONS = ("scaling", "pca", "n_neighbors", "weights", "metric")
@@ -75,14 +76,15 @@ def read_cells(
     )
     adata = read_h5ad(path)
     warn_of_unused_places(adata, "graphuq classify")
-    ids = np.asarray(adata.obs_names, dtype=str)
+    ids = text_array(adata.obs_names, "obs_names")
     check_ids(ids, "obs_names")
     columns = {}
     for name in ("label_column", "truth_column"):
         if options[name] is not None:
             check_column(options[name], [str(column) for column in adata.obs.columns])
             values = known_types(adata, options[name], UNLABELLED).values
-            columns[name] = np.array(["" if value is None else value for value in values], str)
+            texts = ("" if value is None else value for value in values)
+            columns[name] = text_array(texts, f"obs[{options[name]!r}]")
     if use_rep is None:
         features, names = cell_graph(adata, neighbors_key).weights, []
     else:

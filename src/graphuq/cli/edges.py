@@ -18,6 +18,7 @@ from graphuq.graphs.directions import check_rule
 from graphuq.graphs.graph_files import GRAPH_SUFFIXES
 from graphuq.graphs.graph_objects import SIGN
 from graphuq.results.formats import formats_of_reading
+from graphuq.utils.checks import text_array
 
 DEFAULT_COLUMNS, WEIGHT = ("source", "target"), "weight"
 
@@ -168,7 +169,7 @@ def _edge_columns(
     if path.suffix.lower() in GRAPH_SUFFIXES:
         require(columns is None, "--edges", f"given beside '{path.name}'", "leave it out")
         edges = edges_of_file(path)
-        ends = np.array([edge[:2] for edge in edges], dtype=str).reshape(-1, 2)
+        ends = text_array((end for edge in edges for end in edge[:2]), "--graph").reshape(-1, 2)
         return ends[:, 0], ends[:, 1], _numbers(pd.Series([edge[2] for edge in edges]))
     names = list(DEFAULT_COLUMNS) if columns is None else [n.strip() for n in columns.split(",")]
     require(

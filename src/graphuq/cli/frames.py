@@ -10,6 +10,7 @@ import pandas as pd
 from graphuq.cli.columns import check_column
 from graphuq.errors import GraphuqWarning, require
 from graphuq.results.formats import Csv, TableFormat, formats_of_reading
+from graphuq.utils.checks import text_array
 from graphuq.utils.gate import reading
 from graphuq.utils.user_warnings import warn_user
 
@@ -138,11 +139,17 @@ def _warn_of_edges(features: Sequence[str]) -> None:
 
 
 def as_text(column: pd.Series) -> np.ndarray:
-    """Return classes or ids as text: empty where missing, and 3.0 as 3."""
+    """Return classes or ids as text: empty where missing, and 3.0 as 3.
+
+    Raises
+    ------
+    InvalidInput
+        If one ends with a zero byte.
+    """
     missing = column.isna().to_numpy(dtype=bool)
     known = column[~missing]
     if pd.api.types.is_float_dtype(column) and (known == known.round()).all():
         known = pd.Series([int(v) if abs(v) < MAX_INTEGER else v for v in known], dtype=object)
     texts = np.full(len(column), "", dtype=object)
     texts[~missing] = [str(value).strip() for value in known]
-    return texts.astype(str)
+    return text_array(texts, "ids" if column.name is None else f"column {str(column.name)!r}")

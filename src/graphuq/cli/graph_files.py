@@ -4,13 +4,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from graphuq.cli.columns import check_column, refuse_given
 from graphuq.cli.tables import Table
 from graphuq.graphs import from_adjacency
 from graphuq.graphs.graph_files import read_networkx
 from graphuq.graphs.graph_objects import edges_of
+from graphuq.utils.checks import text_array
 
 Edge = tuple[str, str, Any]
 
@@ -45,9 +44,10 @@ def read_graph_file(path: Path, options: Mapping[str, Any]) -> Table:
         if (name := options[option]) is not None:
             check_column(name, attributes, "name an attribute of the nodes, or give --labels FILE")
             values = [values.get(name) for _, values in found.nodes(data=True)]
-            columns[option] = np.array(["" if v is None else str(v).strip() for v in values], str)
+            texts = ("" if v is None else str(v).strip() for v in values)
+            columns[option] = text_array(texts, f"attribute {name!r}")
     graph = from_adjacency(found)
-    ids = np.array([str(node) for node in found.nodes], dtype=str)
+    ids = text_array((str(node) for node in found.nodes), f"'{path.name}'")
     unused = [name for name in attributes if name not in [options[n] for n in named]]
     line = f"{path.name}: {len(ids)} nodes, {found.number_of_edges()} edges"
     line += f"; attributes that are not used: {', '.join(unused)}" if unused else ""

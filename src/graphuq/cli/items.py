@@ -30,6 +30,7 @@ from graphuq.labelling.items import (
 )
 from graphuq.labelling.layouts import ReadLayout, layout_of
 from graphuq.results.formats import formats_of_reading
+from graphuq.utils.checks import text_array
 from graphuq.utils.extras import require_extra
 from graphuq.utils.gate import read_npy, require_file
 from graphuq.utils.text_numbers import to_numbers
@@ -127,7 +128,7 @@ def read_source(
                 "give one row for each item, in the same order")  # fmt: skip
         source = dataclasses.replace(source, features=features, words="", is_graph=False)
     if labels is not None:
-        ids = np.array(source.items.ids, dtype=str)
+        ids = text_array(source.items.ids, "id")
         given = read_labels(labels, ids, told=told, others=source.unnamed)
         source = dataclasses.replace(source, labels=given)
     return source

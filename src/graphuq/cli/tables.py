@@ -202,7 +202,7 @@ def _read_npz(path: Path, special: list[str]) -> Contents:
     if name is None:
         raise InvalidInput("file", f"'{path}' has no array X", "save features as X")
     with reading(path, "npz file"):  # a text may not be one that can be encoded
-        columns = {c: as_text(pd.Series(arrays[c].ravel())) for c in special}
+        columns = {c: as_text(pd.Series(arrays[c].ravel(), name=c)) for c in special}
         for values in columns.values():
             "".join(values.tolist()).encode()
     features = check_features(arrays[name], name)

@@ -101,12 +101,23 @@ def numbers_among(
 def refuse_zero_bytes(names: Iterable[object], argument: str) -> None:
     """Raise `InvalidInput` for a text that ends with a zero byte, which arrays of texts drop."""
     for name in names:
-        require(
-            not (isinstance(name, str) and name[-1:] == "\0"),
-            argument,
-            f"{shortened(repr(name), MAX_QUOTED)}, a name that ends with a zero byte",
-            "give it another name",
-        )
+        if isinstance(name, str) and name[-1:] == "\0":
+            shown = shortened(repr(name), MAX_QUOTED)
+            found = f"{shown}, a name that ends with a zero byte"
+            raise InvalidInput(argument, found, "give it another name")
+
+
+def text_array(texts: Iterable[str], argument: str) -> np.ndarray:
+    """Return texts as an array.
+
+    Raises
+    ------
+    InvalidInput
+        If one ends with a zero byte, which the array would drop.
+    """
+    listed = list(texts)
+    refuse_zero_bytes(listed, argument)
+    return np.array(listed, dtype=str)
 
 
 def is_number(value: object) -> bool:

@@ -10,6 +10,7 @@ from graphuq.classifier.labels import check_classes, is_matrix, split_labels
 from graphuq.engine.sources import Block, Source
 from graphuq.engine.tasks import Tasks
 from graphuq.errors import require
+from graphuq.utils.checks import text_array
 
 
 class GivenLabels(NamedTuple):
@@ -61,7 +62,7 @@ def given_labels(table: Source, y: Any, missing_label: Any, tasks: Tasks) -> Giv
         found = tasks.map(Block.texts, [(block, y) for block in table.blocks])
         pieces = [rows + begin for (rows, _), begin in zip(found, table.starts, strict=False)]
         rows = np.concatenate(pieces).astype(np.int64)
-        values: Any = np.array([text for _, texts in found for text in texts], dtype=str)
+        values: Any = text_array((text for _, texts in found for text in texts), "y")
         missing_label = None if missing_label is None else str(missing_label)
     elif isinstance(y, Mapping):
         rows, values = _checked_rows(list(y), table.n_rows), list(y.values())

@@ -12,6 +12,7 @@ from graphuq.classifier.unlabelled_words import without_words
 from graphuq.errors import GraphuqWarning, InvalidInput, require
 from graphuq.external.raster.scene import Scene, quiet
 from graphuq.results.formats.csv import Csv
+from graphuq.utils.checks import text_array
 from graphuq.utils.extras import require_extra
 from graphuq.utils.gate import reading, require_file
 from graphuq.utils.user_warnings import warn_user
@@ -172,7 +173,7 @@ def _of_geojson(
                 places.append(_places_in(geometry, number, scene, path))
                 classes += [name] * len(places[-1])
     require(len(places) > 0, "labels", f"'{path.name}' has no {column!r}", "name it by column")
-    return np.concatenate(places), np.array(classes, dtype=str)
+    return np.concatenate(places), text_array(classes, "labels")
 
 
 def _places_in(

@@ -22,6 +22,7 @@ from graphuq.labelling.layouts.label_studio import text_column
 from graphuq.labelling.picture_bytes import PictureBytes
 from graphuq.results.formats import formats_of_reading
 from graphuq.results.formats.parquet import arrow_table
+from graphuq.utils.checks import text_array
 from graphuq.utils.extras import require_extra
 from graphuq.utils.gate import reading
 from graphuq.utils.parquet_columns import check_repeated
@@ -123,7 +124,7 @@ def _read_tables(paths: list[Path], text: str | None) -> Imported:
         pictures = PictureBytes([_bytes(value) for value in frame.pop(images[0])], ids)
     frame = frame.drop(columns=[name for name in images if name in frame])
     shown = None if pictures is not None else text_column(frame, text)
-    return Imported(frame, shown, labels.astype(str), ids, pictures)
+    return Imported(frame, shown, text_array(labels, "FILE"), ids, pictures)
 
 
 def _names_of_codes(codes: "pd.Series", names: Any) -> np.ndarray:
@@ -193,5 +194,5 @@ def _read_pictures(folder: Path) -> Imported:
             f"name files, which end in {', '.join(PICTURES)}, there")  # fmt: skip
     files = [cell_text(value) for value in frame.pop(FILE_NAME)]
     known = frame.pop(LABEL) if LABEL in frame else [""] * len(files)
-    classes = np.array([cell_text(value) for value in known], dtype=str)
+    classes = text_array((cell_text(value) for value in known), "FILE")
     return Imported(frame, None, classes, None, PictureFiles(folder, files))

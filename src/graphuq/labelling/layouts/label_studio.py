@@ -20,6 +20,7 @@ from graphuq.labelling.layouts.base import (
     table_of,
 )
 from graphuq.results.formats.json_lines import plain
+from graphuq.utils.checks import text_array
 from graphuq.utils.gate import reading
 
 PICTURE = "image"  # field of the tasks
@@ -60,7 +61,7 @@ class LabelStudio(ReadLayout):
         numbers = [task.get("id") for task in export]
         names_of_rows = {str(number) for number in numbers if isinstance(number, int | str)}
         ids = [str(number) for number in numbers] if len(names_of_rows) == len(export) else None
-        return Imported(frame, text_column(frame, text), labels.astype(str), ids)
+        return Imported(frame, text_column(frame, text), text_array(labels, "FILE"), ids)
 
     def write(self, labelled: Labelled, path: Path) -> None:
         """Write a task for each item, with the annotation of each person, and a prediction."""

@@ -4,8 +4,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, ClassVar
 
-import numpy as np
-
 from graphuq.labelling.items import TextItems
 from graphuq.labelling.layouts.base import (
     TEXT,
@@ -16,6 +14,7 @@ from graphuq.labelling.layouts.base import (
 )
 from graphuq.labelling.layouts.label_studio import text_column
 from graphuq.results.formats.json_lines import plain, read_objects, write_objects
+from graphuq.utils.checks import text_array
 from graphuq.utils.gate import reading
 
 MARKS = {"answer", "accept", "options", "_task_hash", "_input_hash"}
@@ -55,7 +54,7 @@ class Prodigy(ReadLayout):
             found[key] = columns, label
         names = list(dict.fromkeys(name for columns, _ in found.values() for name in columns))
         frame = pd.DataFrame({n: [columns.get(n) for columns, _ in found.values()] for n in names})
-        labels = np.array([label for _, label in found.values()], dtype=str)
+        labels = text_array((label for _, label in found.values()), "FILE")
         return Imported(frame, text_column(frame, text), labels)
 
     def write(self, labelled: Labelled, path: Path) -> None:
