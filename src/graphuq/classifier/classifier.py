@@ -247,7 +247,8 @@ class GraphClassifier(
         MissingLabelWarning
             If most rows have a class such as "?" or "unknown".
         GraphuqWarning
-            If X is None, and a graph of another library has features of its nodes.
+            If X is None, and a graph of another library has features of its nodes; if rows with
+            equal features have different labels.
         """
         with paused_collection():
             from graphuq.classifier.fitting import fit_classifier  # imports Numba

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from graphuq.classifier.class_order import check_order
+from graphuq.classifier.contradictions import warn_of_contradictions
 from graphuq.classifier.given_graph import checked_rows, labels_of_names
 from graphuq.classifier.labels import require_same_order
 from graphuq.classifier.options import (
@@ -106,6 +107,8 @@ def fit_together(
             for given, _ in asked:
                 n_most = max(given.labels.n_classes, given.labels.max_classes or 0)
                 require_two_classes(own.is_signed, n_most)
+        first._feature_space = first.graph_.feature_space
+        _warn_of_contradictions(first, [given for given, _ in asked])
         if basis is None:
             basis = basis_of(
                 first.graph_,
@@ -165,6 +168,18 @@ def _checked_labels(
         classifier.class_proportions, given.classes, labels.codes, classifier.max_classes
     )
     return given, shares
+
+
+def _warn_of_contradictions(classifier: "GraphClassifier", given: list[TrainingLabels]) -> None:
+    """Warn of equal rows with different labels, or with different tags."""
+    if any(one.labels.distributions is not None for one in given):
+        return
+    rows = given[0].labels.nodes
+    if len(given) == 1:
+        warn_of_contradictions(classifier, rows, given[0].classes[given[0].labels.codes])
+    elif all(np.array_equal(one.labels.nodes, rows) for one in given):
+        tags = np.column_stack([one.labels.codes for one in given])
+        warn_of_contradictions(classifier, rows, tags)
 
 
 def _warn_of_unused_blocks(basis: Any, model: Model) -> None:

@@ -277,6 +277,7 @@ class Incremental:
     ) -> None:
         """Run inference with changed labels, and apply class proportions again."""
         from graphuq.classifier.class_order import is_ordered
+        from graphuq.classifier.contradictions import warn_of_contradictions
         from graphuq.classifier.relabelling import relabelled
         from graphuq.classifier.update import warm_started
         from graphuq.results.class_proportions import shares_of
@@ -286,6 +287,7 @@ class Incremental:
         )
         several = posterior.likelihood.has_codes
         codes = np.asarray(posterior.labels if several else posterior.labels > 0).astype(np.int64)
+        warn_of_contradictions(self, posterior.labelled, classes[codes], rows[given])
         whole: Any = self
         posterior, start = warm_started(whole, posterior, classes, codes, rows, method)
         shares = shares_of(self.class_proportions, classes, codes, self.max_classes)

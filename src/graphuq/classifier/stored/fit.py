@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from graphuq.classifier.contradictions import FEW, warn_of_equal_rows
 from graphuq.classifier.fitting import explore
 from graphuq.classifier.labels import check_classes
 from graphuq.classifier.options import DEFAULT_SHARPNESS, model_of
@@ -148,7 +149,8 @@ def changed_labels(classifier: Any, rows: Any, values: Any, given: Any, method: 
     model.check(Labels(labels.rows, codes, len(classes)))
     proposed = bool(np.isin(labels.rows, classifier._queried).any())
     with running(classifier) as tasks:
-        _explore(classifier, fit.stages, labels, fit.needed, model, method, tasks, proposed)
+        own = classifier, fit.stages, labels, fit.needed, model, method, tasks
+        _explore(*own, proposed, np.asarray(rows)[given])
 
 
 def _explore(
@@ -160,6 +162,7 @@ def _explore(
     method: Any,
     tasks: Tasks,
     proposed: bool = False,
+    changed: np.ndarray | None = None,
 ) -> None:
     """Find the posterior, unless it is in the store, and set the attributes of the classifier."""
     classes, codes = given.coded
@@ -174,6 +177,12 @@ def _explore(
         "proposed": proposed,
     }
     stage = Stage.of(stages.store, "posterior", described, [stages.first.pairs])
+    places = stages.places(given.rows)
+    features = stages.first.parts.parts("features", stages.first.stored.starts).take(places)
+    n_rows = stages.table.n_rows
+    n_distinct = stages.first.neighbors.record.get("n_distinct", n_rows)
+    usual = n_distinct < (1 - FEW) * n_rows
+    warn_of_equal_rows(features, given.rows, given.values, changed, lambda: usual)
     before = classifier.__dict__.copy()
     try:
         classifier.classes_ = classes
