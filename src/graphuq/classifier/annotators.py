@@ -23,7 +23,7 @@ from graphuq.classifier.options import seed_of
 from graphuq.classifier.types import Labels, Table
 from graphuq.errors import require
 from graphuq.graphs import Graph, from_adjacency
-from graphuq.graphs.inputs import is_frame, is_polars
+from graphuq.graphs.containers import is_frame, is_polars
 from graphuq.inference import MCMC, AnnotatorGibbs, ExpectationPropagation
 from graphuq.inference.collapsed_gibbs.annotators import (
     ACCURACY,

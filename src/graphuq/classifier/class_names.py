@@ -78,7 +78,8 @@ def warn_of_alike(names: np.ndarray, what: str) -> None:
 
 def _plain(text: str) -> str:
     """Return a name without what people write in several ways."""
-    plain = re.sub(r"[\s_-]+", " ", unicodedata.normalize("NFKC", text).casefold()).strip()
+    seen = "".join(c for c in text if unicodedata.category(c) != "Cf")  # zero width, marks of order
+    plain = re.sub(r"[\s_-]+", " ", unicodedata.normalize("NFKC", seen).casefold()).strip()
     try:
         return repr(float(text))
     except ValueError:

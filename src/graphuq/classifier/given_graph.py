@@ -16,9 +16,10 @@ from graphuq.classifier.node_order import (
 from graphuq.classifier.types import Table
 from graphuq.errors import require
 from graphuq.graphs import Graph, Unweighted, from_adjacency, node_graph
+from graphuq.graphs.containers import is_frame, is_polars, plain_table
 from graphuq.graphs.feature_space import FeatureSpace
 from graphuq.graphs.graph_objects import kind_of_graph
-from graphuq.graphs.inputs import check_kind, check_no_gaps, dense_if_full, is_frame, is_polars
+from graphuq.graphs.inputs import check_kind, check_no_gaps, dense_if_full
 from graphuq.graphs.neighbor_lists import is_neighbor_lists, matrix_of_lists
 from graphuq.graphs.node_graph import GRAPH
 
@@ -233,6 +234,7 @@ def _beside_features(classifier: Any, graph: Graph, X: Table) -> Graph:
 
 def _features(classifier: Any, X: Table, is_finite: bool = True) -> Any:
     """Return X as a matrix of numbers, after checks of the user's kind of table."""
+    X = plain_table(X, "X")
     check_kind(X, "X")
     if is_frame(X) or is_polars(X):
         check_no_gaps(X, "X")
@@ -253,7 +255,7 @@ def require_rows(X: Table | None, graph: Any) -> None:
         library_of(X) is None,
         "X",
         f"a {library_of(X)} graph beside graph={graph!r}",
-        "use graph='precomputed', whose X may be a graph",
+        "use graph='precomputed', whose X may be a graph, or give features, such as adata.obsm",
     )
     require(
         X is not None,

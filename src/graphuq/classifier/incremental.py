@@ -219,6 +219,7 @@ class Incremental:
             If ``eigenpairs="extend"`` and the prior was solved exactly, without eigenpairs.
         """
         from graphuq.classifier.update import inference_of_update
+        from graphuq.graphs.containers import plain_table
         from graphuq.graphs.inputs import check_kind
         from graphuq.graphs.knn import grown_graph
 
@@ -238,6 +239,7 @@ class Incremental:
             raise InvalidInput(
                 "X", "rows for a classifier without its graph", "fit again: files do not hold it"
             )
+        X = plain_table(X, "X")
         check_kind(X, "X")
         X = validate_data(self, X, reset=False, accept_sparse="csr", dtype=[np.float64, np.float32])
         posterior, n_old = self.result_.posterior, len(self.result_.has_evidence)

@@ -49,6 +49,8 @@ def label_array(y: Labels, argument: str = "y") -> np.ndarray:
     """
     y = unmasked(y)
     dtype = getattr(y, "dtype", None)
+    if getattr(dtype, "kind", "") == "T":
+        return np.asarray(y.astype(object))  # type: ignore[union-attr]
     pandas = sys.modules.get("pandas")  # whoever has an object of pandas has imported it
     if pandas is not None and isinstance(dtype, pandas.api.extensions.ExtensionDtype):
         return np.asarray(y.astype(object))  # type: ignore[union-attr]
@@ -57,7 +59,8 @@ def label_array(y: Labels, argument: str = "y") -> np.ndarray:
         return values
     if values.dtype.kind == "U":
         # NumPy has written NaN among texts as the text "nan", and -1 as "-1".
-        changed = not all(isinstance(value, str) and value[-1:] != "\0" for value in y)
+        # It writes an Enum of texts as the name of its class, cut to the length of the values.
+        changed = not all(type(value) in (str, np.str_) and value[-1:] != "\0" for value in y)
     else:
         whole = values.dtype.kind == "f"
         changed = whole and any(isinstance(v, int) and (v != v / 1 or abs(v) >= 2**63) for v in y)
@@ -163,7 +166,8 @@ def split_labels(
             "A column-vector y was passed when a 1d array was expected", DataConversionWarning
         )
         values = values.ravel()
-    require(values.ndim == 1, argument, f"shape {values.shape}", "give one label a row")
+    shown = f"shape {values.shape}" if values.ndim else describe(y)
+    require(values.ndim == 1, argument, shown, "give one label a row")
     if np.issubdtype(values.dtype, np.floating) and np.isinf(values).any():
         raise InvalidInput(argument, "infinite values", "give classes, or NaN where unknown")
     _require_class_kind(values, argument)
@@ -187,7 +191,7 @@ def split_labels(
         refuse_zero_bytes(given, argument)
         values = values.copy()
         values[missing] = given[0]  # a placeholder of the right type, never read
-        values = np.array(values.tolist())
+        values = np.array([str.__str__(v) if isinstance(v, str) else v for v in values.tolist()])
     return values, ~missing
 
 
@@ -237,7 +241,14 @@ def _require_one_kind(given: np.ndarray, argument: str) -> None:
 
 
 def check_classes(classes: np.ndarray, missing_label: object) -> None:
-    """Require at least two classes among the given labels."""
+    """Require at least two classes among the given labels, whose names files can hold."""
+    for name in classes.tolist():
+        require(
+            not isinstance(name, str) or name.isascii() or _is_unicode(name),
+            "y",
+            f"the class {name!r}, which no file can hold",
+            "replace what is no character, as by name.encode(errors='replace').decode()",
+        )
     hint = f" ({missing_label!r} means unlabelled; missing_label=None makes it a class)"
     require(
         len(classes) > 1,
@@ -245,6 +256,11 @@ def check_classes(classes: np.ndarray, missing_label: object) -> None:
         f"labels of one class only: {classes.tolist()}",
         "label rows of two classes or more" + (hint if missing_label is not None else ""),
     )
+
+
+def _is_unicode(name: str) -> bool:
+    """Return whether a text has no lone surrogates, as by ``errors="surrogateescape"``."""
+    return not any("\ud800" <= character <= "\udfff" for character in name)
 
 
 def require_same_order(X: Any, y: Any, argument: str = "y") -> None:

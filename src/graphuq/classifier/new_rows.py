@@ -11,7 +11,8 @@ from graphuq.classifier.given_graph import rows_to_predict
 from graphuq.classifier.types import Table
 from graphuq.errors import FarRowsWarning, require
 from graphuq.graphs.column_ranges import ColumnRanges
-from graphuq.graphs.inputs import check_kind, check_no_gaps, is_frame, is_polars
+from graphuq.graphs.containers import is_frame, is_polars, plain_table
+from graphuq.graphs.inputs import check_kind, check_no_gaps
 from graphuq.spectrum.basis import SMALLEST_DEGREE, NodeBasis
 from graphuq.utils.user_warnings import warn_user
 
@@ -89,7 +90,7 @@ def connected_rows(
     estimator: Any, X: Table, consequence: str
 ) -> tuple[sparse.csr_array, Int[np.ndarray, " M"]]:
     """Return weights of the rows of X to the nodes, and their nodes (−1 outside the graph)."""
-    X = rows_to_predict(estimator, X)
+    X = plain_table(rows_to_predict(estimator, X), "X")
     check_kind(X, "X")
     if is_frame(X) or is_polars(X):
         check_no_gaps(X, "X")

@@ -19,7 +19,7 @@ from graphuq.classifier.labels import (
 )
 from graphuq.classifier.types import Labels
 from graphuq.errors import InvalidInput, require
-from graphuq.graphs.inputs import is_frame, is_polars
+from graphuq.graphs.containers import is_frame, is_polars
 from graphuq.models import Labels as ModelLabels
 from graphuq.utils.checks import refuse_zero_bytes
 

@@ -14,7 +14,7 @@ from graphuq.classifier.labels import label_array, shape_of, weights_of_rows
 from graphuq.classifier.model_selection import require_certain
 from graphuq.classifier.types import Labels, Table
 from graphuq.errors import InvalidInput, require
-from graphuq.graphs.inputs import is_frame
+from graphuq.graphs.containers import is_frame
 
 
 def _predicts_probabilities(estimator: "WithUnlabelled") -> bool:

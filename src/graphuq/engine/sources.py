@@ -11,7 +11,8 @@ from jaxtyping import Int
 
 from graphuq.engine.store import load_mapped
 from graphuq.errors import InvalidInput, StorageError, require
-from graphuq.graphs.inputs import check_kind, is_frame, is_polars, to_matrix
+from graphuq.graphs.containers import is_frame, is_polars, plain_table
+from graphuq.graphs.inputs import check_kind, to_matrix
 from graphuq.utils.gate import reading
 from graphuq.utils.parquet_columns import check_repeated, index_columns
 
@@ -283,6 +284,7 @@ def _of_dask(source: Any, special: Sequence[str]) -> Source:
 
 def _of_memory(source: Any, special: Sequence[str]) -> Source:
     names: list[str] = []
+    source = plain_table(source, "X")
     if is_frame(source) or is_polars(source):
         for name in special:
             require(name in source.columns, "columns", f"no column {name!r}", "name a column of X")

@@ -3,7 +3,6 @@
 Every function that takes features, distances or weights from a user converts them here.
 """
 
-import os
 from typing import Any, NoReturn, TypeAlias
 
 import numpy as np
@@ -11,6 +10,7 @@ from numpy.typing import ArrayLike
 from scipy import sparse
 
 from graphuq.errors import InvalidInput, require
+from graphuq.graphs.containers import is_frame, is_polars, plain_table
 from graphuq.graphs.graph_objects import kind_of_graph
 from graphuq.utils.checks import describe, refuse_zero_bytes
 from graphuq.utils.gate import check_sparse
@@ -22,9 +22,10 @@ Features: TypeAlias = np.ndarray | sparse.csr_array
 # NumPy types whose values single precision holds exactly.
 ENCODE = "drop it or convert it, as by make_pipeline(TableEncoder(), classifier)"
 SINGLE = (np.float32, np.float16, np.int8, np.uint8, np.int16, np.uint16)
+MIN_STEPS = 1000  # numbers that a column of large integers must be able to hold in its range
 FULL = 2 / 3  # share of entries from which a sparse format takes more memory than an array
 NOT_REAL = {"c": "complex numbers", "m": "time differences", "M": "dates", "S": "bytes",
-            "U": "text", "V": "records"}  # by NumPy's kind  # fmt: skip
+            "U": "text", "T": "text", "V": "records"}  # by NumPy's kind  # fmt: skip
 
 
 def to_matrix(values: MatrixLike, argument: str, remedy: str) -> Features:
@@ -48,8 +49,8 @@ def to_matrix(values: MatrixLike, argument: str, remedy: str) -> Features:
         array, or if it holds text, dates or complex numbers.
     """
     _refuse_other_kinds(values, argument)
-    array = sparse.issparse(values) or np.iterable(values) or hasattr(values, "__array__")
-    require(array, argument, f"{describe(values)} is not a matrix", remedy)
+    values = plain_table(values, argument)
+    _require_array(values, argument, remedy)
     kind = getattr(getattr(values, "dtype", None), "kind", "f")
     require(
         kind not in NOT_REAL, argument, f"not numeric ({NOT_REAL.get(kind)})", "give real numbers"
@@ -69,6 +70,12 @@ def to_matrix(values: MatrixLike, argument: str, remedy: str) -> Features:
     return matrix
 
 
+def _require_array(values: Any, argument: str, remedy: str) -> None:
+    """Refuse what is no collection."""
+    array = sparse.issparse(values) or np.iterable(values) or hasattr(values, "__array__")
+    require(array, argument, f"{describe(values)} is not a matrix", remedy)
+
+
 def check_kind(values: Any, argument: str) -> None:
     """Refuse what scikit-learn would convert or read in silence: text, dates, masks, lies.
 
@@ -77,8 +84,10 @@ def check_kind(values: Any, argument: str) -> None:
     Raises
     ------
     InvalidInput
-        If values are text or dates, some are masked, or a sparse matrix is damaged.
+        If values are no collection, text or dates, some are masked, a sparse matrix is damaged,
+        or integers are too large to be told apart.
     """
+    _require_array(values, argument, "give one row of numbers for each node")
     kind = getattr(getattr(values, "dtype", None), "kind", "f")
     if sparse.issparse(values):
         check_sparse(values, argument)
@@ -99,6 +108,26 @@ def check_kind(values: Any, argument: str) -> None:
             remedy = "give rows of equal length"
             require(len(lengths) < 2, argument, f"rows of {sorted(lengths)[:3]} numbers", remedy)
         _refuse_text(values, argument)
+        if isinstance(values, np.ndarray) and values.ndim == 2:
+            for place, column in enumerate(values.T if _is_long(values) else ()):
+                _refuse_lost_digits(column, argument, place)
+
+
+def _is_long(values: Any) -> bool:
+    """Return whether there are integers of 64 bits."""
+    return values.dtype.kind in "iu" and values.dtype.itemsize == 8
+
+
+def _refuse_lost_digits(column: Any, argument: str, name: object) -> None:
+    """Refuse integers that are so large that numbers of 53 bits do not tell them apart."""
+    low, high = (int(column.min()), int(column.max())) if len(column) else (0, 0)
+    step = float(np.spacing(float(max(abs(low), abs(high)))))
+    require(
+        step <= 1 or not 0 < high - low < MIN_STEPS * step,
+        argument,
+        f"column {name!r} holds {low} to {high}, and features tell steps of {step:g} there",
+        "subtract the smallest value",
+    )
 
 
 def _refuse_text(values: Any, argument: str) -> None:
@@ -142,8 +171,10 @@ def canonical(matrix: sparse.csr_array) -> sparse.csr_array:
 
 def dense_if_full(rows: Any) -> Any:
     """Return an array for a full matrix in a sparse format, so that both have the same model."""
-    is_full = sparse.issparse(rows) and rows.nnz >= FULL * rows.shape[0] * rows.shape[1]
-    return rows.toarray() if is_full else rows
+    if not sparse.issparse(rows):
+        return rows
+    n_entries = np.count_nonzero(rows.data)  # some matrices store zeros
+    return rows.toarray() if n_entries >= FULL * rows.shape[0] * rows.shape[1] else rows
 
 
 def _refuse_other_kinds(values: Any, argument: str) -> None:
@@ -160,28 +191,10 @@ def _refuse_other_kinds(values: Any, argument: str) -> None:
             f"{values!r} is already a graph",
             "pass features, or use the graph itself, for example in laplacian_spectrum",
         )
-    if hasattr(values, "target") and hasattr(values, "data"):
-        raise InvalidInput(
-            argument, f"{describe(values)} is a data set", "pass its features, dataset.data"
-        )
     if (library := kind_of_graph(values)) is not None:
         raise InvalidInput(
             argument, f"{describe(values)} is a {library} graph", "convert it by from_adjacency"
         )
-    if isinstance(values, str | os.PathLike):
-        raise InvalidInput(
-            argument, f"{str(values)!r} is text", "load a file first, as by pandas.read_csv"
-        )
-
-
-def is_frame(values: Any) -> bool:
-    """Return whether an object is a pandas DataFrame."""
-    return hasattr(values, "select_dtypes")
-
-
-def is_polars(values: Any) -> bool:
-    """Return whether an object is a polars DataFrame."""
-    return hasattr(values, "get_columns") and hasattr(values, "schema")
 
 
 def _check_columns(frame: Any, argument: str) -> None:
@@ -196,6 +209,8 @@ def _check_columns(frame: Any, argument: str) -> None:
     )
     for name, column in frame.items():
         if column.dtype.kind in "biuf":
+            if _is_long(column) and not column.isna().any():
+                _refuse_lost_digits(column, argument, name)
             continue
         try:
             if column.dtype.kind in NOT_REAL:
@@ -231,7 +246,8 @@ def check_no_gaps(frame: Any, argument: str) -> None:
         else ((name, column.isna().to_numpy()) for name, column in frame.items())
     )
     for name, values in columns:
-        empty = np.flatnonzero(values if values.dtype == bool else np.isnan(values))
+        missing = values if values.dtype == bool else np.isnan(values.astype(np.float64))
+        empty = np.flatnonzero(missing)
         require(
             len(empty) == 0,
             argument,

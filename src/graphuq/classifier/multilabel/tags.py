@@ -9,7 +9,7 @@ from scipy import sparse
 from graphuq.classifier.class_names import warn_of_alike
 from graphuq.classifier.labels import missing_mask, shape_of, unknown_mask, unmasked
 from graphuq.errors import InvalidInput, require, shortened
-from graphuq.graphs.inputs import is_frame, is_polars
+from graphuq.graphs.containers import is_frame, is_polars
 from graphuq.utils.checks import refuse_zero_bytes
 
 REMEDY = "give one row for each row of X, and one column for each tag"

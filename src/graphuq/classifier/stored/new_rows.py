@@ -10,7 +10,8 @@ from graphuq.classifier.stored.fit import StoredFit, running
 from graphuq.classifier.stored.table import has_evidence, nodes_of
 from graphuq.engine.neighbors import nearest_in_part
 from graphuq.engine.tasks import Tasks
-from graphuq.graphs.inputs import check_kind, check_no_gaps, is_frame, is_polars
+from graphuq.graphs.containers import is_frame, is_polars, plain_table
+from graphuq.graphs.inputs import check_kind, check_no_gaps
 from graphuq.spectrum.basis import SMALLEST_DEGREE
 
 ROWS = 1_024  # new rows whose neighbours' columns are in memory together
@@ -23,6 +24,7 @@ def located_in_store(classifier: Any, X: Any) -> Located:
     """
     from sklearn.utils.validation import validate_data
 
+    X = plain_table(X, "X")
     check_kind(X, "X")
     if is_frame(X) or is_polars(X):
         check_no_gaps(X, "X")

@@ -9,7 +9,7 @@ from graphuq.engine.settings import Store
 from graphuq.engine.sources import Source, open_source
 from graphuq.engine.tasks import Tasks
 from graphuq.errors import require
-from graphuq.graphs.inputs import is_frame, is_polars
+from graphuq.graphs.containers import is_frame, is_polars
 from graphuq.inference import MCMC, ExpectationPropagation
 from graphuq.models import Model
 from graphuq.run.words import inference_from

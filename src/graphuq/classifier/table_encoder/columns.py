@@ -9,7 +9,7 @@ from jaxtyping import Bool
 from graphuq.classifier.table_encoder.readings import Reading
 from graphuq.classifier.table_encoder.refusals import not_finite
 from graphuq.errors import require
-from graphuq.graphs.inputs import is_frame, is_polars
+from graphuq.graphs.containers import is_frame, is_polars
 from graphuq.utils.extras import require_extra
 from graphuq.utils.written.gaps import is_gap_word
 from graphuq.utils.written.numbers import number_in
