@@ -32,7 +32,7 @@ FEATURES = {
     "nothing": (None, "X: None is not a matrix; give a matrix with one row per node"),
     "number": (3.0, "X: 3.0 is not a matrix"),
     "function": (len, "X: .* is not a matrix"),
-    "pair": ((X, X[:, 0]), "X: not numeric"),
+    "pair": ((X, X[:, 0]), "X: a pair of a matrix and numbers; give the matrix alone"),
     "vector": (X[:, 0], r"X: 1 dimension.*X.reshape\(-1, 1\)"),
     "images": (np.zeros((5, 4, 4)), r"X: 3 dimension.*X.reshape\(len\(X\), -1\)"),
     "complex": (X + 1j, r"X: not numeric \(complex numbers\)"),

@@ -37,7 +37,7 @@ def plain_table(values: Any, argument: str) -> Any:
     if (found := _no_matrix(values)) is not None:
         raise InvalidInput(argument, *found)
     dtype = getattr(values, "dtype", None)
-    is_odd = getattr(dtype, "kind", "") in ("O", "V")
+    is_odd = getattr(dtype, "kind", "") in ("O", "V") or hasattr(values, "null_count")
     return _of_array(np.asarray(values), argument) if is_odd else values
 
 
@@ -56,9 +56,11 @@ def _of_array(values: Any, argument: str) -> Any:
     first = next(iter(values), None) if isinstance(values, list | tuple) else None
     if isinstance(first, Mapping):
         raise InvalidInput(argument, "a list of dicts", "give pandas.DataFrame(X)")
+    if isinstance(values, tuple) and len(values) == 2 and [*map(np.ndim, values)] == [2, 1]:
+        raise InvalidInput(argument, "a pair of a matrix and numbers", "give the matrix alone")
     if not isinstance(values, np.ndarray):
         return values
-    if values.dtype.kind == "V" and values.dtype.type is not np.void:
+    if values.dtype.kind == "V" and not issubclass(values.dtype.type, np.void):
         return values.astype(np.float32)
     if values.dtype.kind == "O" and values.ndim == 1 and np.ndim(next(iter(values), None)) == 1:
         found = f"{describe(values)} whose elements are rows"

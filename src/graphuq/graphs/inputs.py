@@ -72,7 +72,8 @@ def to_matrix(values: MatrixLike, argument: str, remedy: str) -> Features:
 
 def _require_array(values: Any, argument: str, remedy: str) -> None:
     """Refuse what is no collection."""
-    array = sparse.issparse(values) or np.iterable(values) or hasattr(values, "__array__")
+    known = sparse.issparse(values) or hasattr(values, "__array__") or hasattr(values, "__len__")
+    array = known or np.iterable(values)
     require(array, argument, f"{describe(values)} is not a matrix", remedy)
 
 
@@ -199,6 +200,7 @@ def _refuse_other_kinds(values: Any, argument: str) -> None:
 
 def _check_columns(frame: Any, argument: str) -> None:
     """Raise `InvalidInput` for the first column of a DataFrame that does not hold numbers."""
+    require(frame.shape[1] > 0, argument, "no columns", "give one feature or more")
     refuse_zero_bytes(frame.columns, argument)
     twice = frame.columns[frame.columns.duplicated()]
     require(
