@@ -12,6 +12,8 @@ import xarray as xr
 from scipy import sparse
 
 import graphuq as gq
+from graphuq.classifier.annotators import readings_of
+from graphuq.classifier.multilabel.tags import tags_of
 from graphuq.errors import GraphuqWarning, InvalidInput
 
 ml_dtypes = pytest.importorskip("ml_dtypes")
@@ -45,6 +47,7 @@ TABLES = {
     "big-endian": X.astype(">f8"),
     "bfloat16": X.astype(ml_dtypes.bfloat16),
     "whole sparse columns": FRAME.astype(pd.SparseDtype(float, np.nan)),
+    "one of them": FRAME.astype({"a": pd.SparseDtype(float, np.nan)}),
     "decimals": POLARS.cast(pl.Decimal(10, 3)),
     "Arrow": pa.table(FRAME),
     "batch": pa.RecordBatch.from_pandas(FRAME),
@@ -67,6 +70,19 @@ def test_columns_of_arrow_keep_their_names():
     assert fitted.feature_names_in_.tolist() == list("abc")
     with pytest.raises(InvalidInput, match="column 'b' is NaN in 1 row"):
         fitted.predict(pa.table({"a": [1.0], "b": [None], "c": [2.0]}))
+
+
+def test_tables_of_arrow_name_classes_annotators_and_tags():
+    given = np.where(Y[:, None] < 0, np.nan, np.column_stack([1 - 0.8 * CLASSES, 0.8 * CLASSES]))
+    soft = pd.DataFrame(given, columns=["left", "right"])
+    classifier = gq.GraphClassifier(inference="expectation-propagation")
+    assert classifier.fit(X, pa.table(soft)).classes_.tolist() == ["left", "right"]
+    people = pd.DataFrame({"Ada": TEXTS, "Bob": TEXTS})
+    assert readings_of(pa.table(people), "")[2] == ["Ada", "Bob"]
+    tags = pd.DataFrame({"red": CLASSES, "round": 1 - CLASSES})
+    assert tags_of(pa.table(tags)).names.tolist() == ["red", "round"]
+    encoded = [gq.TableEncoder().fit_transform(table) for table in (FRAME, pa.table(FRAME))]
+    np.testing.assert_array_equal(*encoded)
 
 
 REFUSED = {

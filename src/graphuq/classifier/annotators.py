@@ -23,7 +23,7 @@ from graphuq.classifier.options import seed_of
 from graphuq.classifier.types import Labels, Table
 from graphuq.errors import require
 from graphuq.graphs import Graph, from_adjacency
-from graphuq.graphs.containers import is_frame, is_polars
+from graphuq.graphs.containers import is_frame, is_polars, plain_table
 from graphuq.inference import MCMC, AnnotatorGibbs, ExpectationPropagation
 from graphuq.inference.collapsed_gibbs.annotators import (
     ACCURACY,
@@ -294,6 +294,7 @@ def readings_of(y: Any, missing_label: object) -> tuple[np.ndarray, Int[np.ndarr
     InvalidInput
         If ``y`` is no matrix with a column for each annotator, or its labels cannot be used.
     """
+    y = plain_table(y, "y")
     named = is_frame(y) or is_polars(y)
     if named:
         names = [str(name) for name in y.columns]

@@ -19,7 +19,7 @@ from graphuq.classifier.labels import (
 )
 from graphuq.classifier.types import Labels
 from graphuq.errors import InvalidInput, require
-from graphuq.graphs.containers import is_frame, is_polars
+from graphuq.graphs.containers import is_frame, is_polars, plain_table
 from graphuq.models import Labels as ModelLabels
 from graphuq.utils.checks import refuse_zero_bytes
 
@@ -99,6 +99,7 @@ def _soft_labels(
     If all rows are certain and each class has one, they are labels: the likelihood is the same,
     and all that serves labels serves them, such as the average over models.
     """
+    y = plain_table(y, "y")
     named = is_frame(y) or is_polars(y)
     try:
         q = np.array(y.to_numpy() if named else unmasked(y), dtype=np.float64)

@@ -1,5 +1,7 @@
 """Ranges of the columns of a table, from those of its parts."""
 
+from typing import Any
+
 import numpy as np
 
 from graphuq.engine.store import Stage
@@ -19,7 +21,8 @@ def ranges_of(stage: Stage, parts: Stage, tasks: Tasks) -> ColumnRanges:
             stage.save(name, None, getattr(ranges, name))
         stage.finish({"n_rows": ranges.n_rows, "squares": ranges.squares})
         return ranges
-    return ColumnRanges(**stage.record, **{name: np.array(stage.load(name)) for name in ARRAYS})
+    arrays: dict[str, Any] = {name: np.array(stage.load(name)) for name in ARRAYS}
+    return ColumnRanges(**arrays, **stage.record)
 
 
 def _of_part(parts: Stage, p: int) -> ColumnRanges | None:

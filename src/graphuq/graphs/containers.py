@@ -28,8 +28,9 @@ def plain_table(values: Any, argument: str) -> Any:
         if hasattr(values, "compute"):
             remedy = "call compute() first, or name a store=..."
             raise InvalidInput(argument, f"{describe(values)} is not in memory", remedy)
-        fills = [getattr(dtype, "fill_value", 0) for dtype in values.dtypes]
-        return values if all(fill == 0 for fill in fills) else values.sparse.to_dense()
+        sparse_types = {n: t for n, t in values.dtypes.items() if getattr(t, "fill_value", 0) != 0}
+        whole = {name: dtype.subtype for name, dtype in sparse_types.items()}
+        return values.astype(whole) if whole else values
     if is_polars(values):
         return values
     if hasattr(values, "to_pandas") and (hasattr(values, "schema") or hasattr(values, "features")):
@@ -62,7 +63,8 @@ def _of_array(values: Any, argument: str) -> Any:
         return values
     if values.dtype.kind == "V" and not issubclass(values.dtype.type, np.void):
         return values.astype(np.float32)
-    if values.dtype.kind == "O" and values.ndim == 1 and np.ndim(next(iter(values), None)) == 1:
+    one: Any = values[0] if values.dtype.kind == "O" and values.ndim == 1 and len(values) else None
+    if np.ndim(one) == 1:
         found = f"{describe(values)} whose elements are rows"
         raise InvalidInput(argument, found, "give numpy.stack(X)")
     return values

@@ -9,7 +9,7 @@ from scipy import sparse
 from graphuq.classifier.class_names import warn_of_alike
 from graphuq.classifier.labels import missing_mask, shape_of, unknown_mask, unmasked
 from graphuq.errors import InvalidInput, require, shortened
-from graphuq.graphs.containers import is_frame, is_polars
+from graphuq.graphs.containers import is_frame, is_polars, plain_table
 from graphuq.utils.checks import refuse_zero_bytes
 
 REMEDY = "give one row for each row of X, and one column for each tag"
@@ -54,6 +54,7 @@ def tags_of(Y: Any, argument: str = "Y") -> Tags:
     require(Y is not None, argument, "None", REMEDY)
     if _is_sets(Y):
         return _of_sets(list(Y), argument)
+    Y = plain_table(Y, argument)
     if sparse.issparse(Y):
         return _of_matrix(Y.toarray(), None, argument)
     if is_frame(Y) or is_polars(Y):

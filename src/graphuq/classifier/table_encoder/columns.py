@@ -9,7 +9,7 @@ from jaxtyping import Bool
 from graphuq.classifier.table_encoder.readings import Reading
 from graphuq.classifier.table_encoder.refusals import not_finite
 from graphuq.errors import require
-from graphuq.graphs.containers import is_frame, is_polars
+from graphuq.graphs.containers import is_frame, is_polars, plain_table
 from graphuq.utils.extras import require_extra
 from graphuq.utils.written.gaps import is_gap_word
 from graphuq.utils.written.numbers import number_in
@@ -31,11 +31,12 @@ def frame_of(X: Any, argument: str = "X") -> "pd.DataFrame":
     MissingPackage
         If pandas is not installed (extra ``graphuq[tables]``).
     """
+    X = plain_table(X, argument)
     require(
         is_frame(X) or is_polars(X),
         argument,
         f"a {type(X).__name__} has no names of columns",
-        "give a pandas or polars DataFrame",
+        "give a pandas or polars DataFrame, or a table of Arrow",
     )
     require_extra("tables")
     import pandas as pd
