@@ -57,8 +57,18 @@ def test_all_pairs_counted():
 
 def test_agreement_and_contradiction():
     both = [{"a": str(k % 3), "b": str(k % 3)} for k in range(9)]
-    assert krippendorff_alpha(both)[:3] == (1, 1, 1)
+    assert krippendorff_alpha(both).alpha == krippendorff_alpha(both).upper == 1
     assert krippendorff_alpha([{"a": "x", "b": "y"}] * 9).alpha < 0
+
+
+def test_a_few_items_that_agree_do_not_show_full_agreement():
+    """The lower end is 1 − (1 − 0.05^(1/n)) / D_e: of 15 items, a fifth may differ."""
+    lower = {}
+    for n in (15, 150):
+        lower[n] = krippendorff_alpha([{"a": str(k % 3), "b": str(k % 3)} for k in range(n)]).lower
+        chance = (1 - 1 / 3) * 2 * n / (2 * n - 1)
+        assert lower[n] == pytest.approx(1 - (1 - 0.05 ** (1 / n)) / chance, abs=1e-12)
+    assert lower[15] < 0.75 < 0.95 < lower[150] < 1
 
 
 def test_interval_holds_the_alpha_of_the_population():

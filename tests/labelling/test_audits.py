@@ -1,10 +1,13 @@
 """Audits: a random sample without help, its accuracy, and its place in the file of labels."""
 
+import time
+
 import numpy as np
 import pytest
 
 import graphuq as gq
 from graphuq.errors import InvalidInput
+from graphuq.labelling import turns
 from graphuq.labelling.audits import Audits, result_of, sample_size
 from graphuq.labelling.forecast import Answer, ErrorsLeft
 from graphuq.labelling.items import items_of
@@ -75,6 +78,20 @@ def test_an_item_that_was_skipped_before_an_audit_is_asked_in_it(session, moons)
     session.skip("bob", [card["row"]])
     drawn = Audits(session).draw("ada", 1000)
     assert [found["row"] for found in session.queue("bob", 94)] == drawn
+
+
+def test_others_audit_what_an_open_tab_without_acts_holds(session, monkeypatch):
+    """A colleague who went away with his page open held half of an audit for ever."""
+    session.label("bob", [5], "left")
+    Audits(session).draw("ada", 8)
+    drawn = session.store.standing.open_audit.open_rows
+    held = {card["row"] for card in session.queue("bob", 8)}
+    assert held == set(drawn)
+    assert not held & {card["row"] for card in session.queue("ada", 8)}
+    later = time.monotonic() + turns.AWAY_S + 1
+    monkeypatch.setattr(turns.time, "monotonic", lambda: later)
+    session.state("bob")  # his tab asks on
+    assert {card["row"] for card in session.queue("ada", 8)} == held
 
 
 def test_a_skipped_item_of_an_audit_comes_after_the_others_of_it(session, moons):

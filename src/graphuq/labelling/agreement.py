@@ -51,7 +51,9 @@ def krippendorff_alpha(readings: Iterable[Mapping[str, str]], random_state: int 
     Returns
     -------
     Agreement
-        The interval is of the percentiles .05 and .95 of 2,000 bootstrap samples of items.
+        The interval is of the percentiles .05 and .95 of 2,000 bootstrap samples of items. If all
+        items agree, samples do, too; its lower end is then that of ``1 − p / D_e``, where p is
+        the upper end by Clopper and Pearson (1934) for the share of items that differ.
 
     Raises
     ------
@@ -86,7 +88,18 @@ def krippendorff_alpha(readings: Iterable[Mapping[str, str]], random_state: int 
     tail = (1 - COVERAGE) / 2
     # A sample of one class alone has no alpha; where it is seen there is no disagreement in it.
     lower, upper = np.quantile(np.where(np.isnan(drawn), 1.0, drawn), (tail, 1 - tail))
-    return Agreement(float(_alpha(counts, np.ones((1, n)))[0]), float(lower), float(upper), n)
+    alpha = float(_alpha(counts, np.ones((1, n)))[0])
+    if alpha == 1:
+        share = 1 - tail ** (1 / n)
+        lower = 1 - share / _chance(counts)
+    return Agreement(alpha, float(lower), float(upper), n)
+
+
+def _chance(counts: Float[np.ndarray, "items K"]) -> float:
+    """Return the share of different values among pairs of any two values."""
+    n_each = counts.sum(axis=0)
+    n = n_each.sum()
+    return float((n**2 - (n_each**2).sum()) / (n * (n - 1)))
 
 
 def _alpha(

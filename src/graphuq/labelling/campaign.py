@@ -179,10 +179,12 @@ def campaign_lines(campaign: Campaign) -> list[str]:
     c = campaign
     lines = [f"{c.n_labelled} of {c.n_items} items have a label"]
     if c.hours_left is not None:
-        lines.append(f"all others by hand: {c.hours_left:.1f} h of one person at this pace")
+        left = duration(3600 * c.hours_left)
+        lines.append(f"all others by hand: {left} of one person at this pace")
     for p in c.people:
-        pace = "" if p.seconds is None else f", {p.seconds:.1f} s a label"
-        lines.append(f"{p.user}: {p.n_labels} labels, {p.n_undone} undone{pace}, {p.hours:.1f} h")
+        pace = "" if p.seconds is None else f", {duration(p.seconds)} a label"
+        work = duration(3600 * p.hours)
+        lines.append(f"{p.user}: {p.n_labels} labels, {p.n_undone} undone{pace}, {work}")
     if c.agreement is not None:
         lines.append(f"agreement: {_in_words(c.agreement)}")
     for name, agreement in c.agreement_by_tag.items():
@@ -197,6 +199,16 @@ def campaign_lines(campaign: Campaign) -> list[str]:
                 f"(90 % interval {found['lower']:.1%} to {found['upper']:.1%})"
             )
     return lines
+
+
+def duration(seconds: float | None) -> str:
+    """Return a time in the unit that suits it."""
+    if seconds is None:
+        return "–"
+    for size, name in ((86_400, "days"), (3_600, "h"), (60, "min")):
+        if seconds >= 2 * size:
+            return f"{seconds / size:.1f}".removesuffix(".0") + f" {name}"
+    return f"{seconds:.1f}".removesuffix(".0") + " s"
 
 
 def _in_words(agreement: Agreement) -> str:

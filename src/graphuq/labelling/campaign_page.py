@@ -6,7 +6,7 @@ from typing import Any
 
 from jinja2 import Environment, PackageLoader
 
-from graphuq.labelling.campaign import Campaign
+from graphuq.labelling.campaign import Campaign, duration
 
 WIDTH, HEIGHT, LEFT, BOTTOM, TOP = 640, 220, 46, 26, 12
 N_COLORS = 6  # of lines; the style sheet has them
@@ -80,12 +80,7 @@ def _percent(share: float | None) -> str:
 
 
 def _duration(seconds: float | None) -> str:
-    if seconds is None:
-        return "–"
-    for size, name in ((86_400, "days"), (3_600, "h"), (60, "min")):
-        if seconds >= 2 * size:
-            return f"{seconds / size:.1f}".removesuffix(".0") + f"\u00a0{name}"
-    return f"{seconds:.1f}".removesuffix(".0") + "\u00a0s"
+    return duration(seconds).replace(" ", "\u00a0")
 
 
 def _minute(time: str) -> str:

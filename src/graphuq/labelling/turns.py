@@ -5,7 +5,7 @@ import time
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import chain, islice
 
-AWAY_S = 300.0  # after which a page that asks for nothing gives its items back
+AWAY_S = 300.0  # after which a page without requests, or a person without acts, counts as away
 
 
 @dataclasses.dataclass
@@ -14,13 +14,15 @@ class _Person:
 
     offered: dict[str, list[int]] = dataclasses.field(default_factory=dict)  # by tab
     seen: dict[str, float] = dataclasses.field(default_factory=dict)  # time of each tab
+    acted: float = dataclasses.field(default_factory=time.monotonic)
 
 
 class Turns:
     """What was offered to each person, and wished for. The caller holds a lock.
 
     No item is offered to two people, or in two tabs of one, unless no other one is left. A tab
-    that was closed gives its items back after a while.
+    that was closed gives its items back after a while. Of somebody who does nothing while a tab is
+    open, others get the rows that are due.
     """
 
     def __init__(self) -> None:
@@ -63,12 +65,19 @@ class Turns:
             for row in rows
             if (name, at) != (user, tab) and other.seen[at] > until
         }
+        waiting = {
+            row
+            for name, other in self._people.items()
+            for row in chain.from_iterable(other.offered.values())
+            if name != user and other.acted <= until
+        }
         wished = [row for row, since in self._wishes.items() if user not in since]
         put_off = others.union(set(skipped).difference(wished))
         due = list(due)
         ranked = (row for row in chain(wished, ranked) if row not in put_off)
         later = chain(ranked, skipped, others)
-        first = (row for row in due if row not in put_off)
+        free = (row for row in due if row not in put_off)
+        first = chain(free, (row for row in due if row in waiting))
         again = set(due)
         rest = (row for row in later if row in again or row not in labelled)
         rows = list(islice(_new(chain(first, rest), before), n))
@@ -81,6 +90,7 @@ class Turns:
 
     def skip(self, user: str, rows: Iterable[int]) -> None:
         """Let wishes wait that a user skips."""
+        self._person(user).acted = time.monotonic()
         for row in rows:
             if row in self._wishes:
                 self._wishes[row].add(user)
@@ -88,6 +98,7 @@ class Turns:
     def note_label(self, user: str, rows: Collection[int]) -> None:
         """Let others have the rows that a user labelled."""
         person = self._person(user)
+        person.acted = time.monotonic()
         for tab, offered in person.offered.items():
             person.offered[tab] = [row for row in offered if row not in rows]
 
