@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 
 from graphuq.cli.app import run
+from graphuq.external import raster
 
 rasterio = pytest.importorskip("rasterio", reason="pip install graphuq[raster]")
 
@@ -46,6 +47,8 @@ def test_a_scene_becomes_maps_and_a_report(scene, capsys, figures):
     page = (scene / "out" / "report.html").read_text()
     assert page.count("data:image/png") == 6
     assert "wheat" in page
+    places = pd.read_csv(scene / "out" / "next.csv")
+    assert all(f"<td>{y:,.0f}</td>" in page for y in places["y"])  # to the metre, not 5e+06
     assert "How right places far from labels are was not computed" in page
     assert capsys.readouterr().out == ""
 
@@ -62,6 +65,26 @@ def test_the_object_of_json(scene, capsys):
     assert (found["n_pixels"], found["n_labelled"]) == (288, 4)
     assert found["verdict"]["checks"]["places"]["sentence"] == found["places"]
     assert found["settings"] == json.loads((scene / "out" / "settings.json").read_text())
+
+
+def test_places_to_label_next_become_labels(scene):
+    """Without a georeference, too, where x and y are refused."""
+    with rasterio.open(scene / "scene.tif") as file:
+        values = file.read()
+    with (
+        pytest.warns(rasterio.errors.NotGeoreferencedWarning),
+        rasterio.open(scene / "scene.tif", "w", driver="GTiff", count=3, height=16, width=18,
+                      dtype="float32") as file,
+    ):  # fmt: skip
+        file.write(values)
+    known = {"row": [7, 7], "column": [2, 15], "class": ["wheat", "beans"]}
+    pd.DataFrame(known).to_csv(scene / "places.csv", index=False)
+    assert command(scene) == 0
+    found = pd.read_csv(scene / "out" / "next.csv")
+    found["class"] = np.where(found["column"] < 9, "wheat", "beans")
+    found.to_csv(scene / "more.csv", index=False)
+    read = raster.read_labels(scene / "more.csv", raster.read_scene(scene / "scene.tif"))
+    assert len(read.classes) == len(found) == 20
 
 
 def test_what_it_reads_is_never_written(scene, capsys):

@@ -248,6 +248,14 @@ def test_what_does_not_fit_is_refused_in_words(path, tmp_path):
     line = geojson(tmp_path / "l.geojson", [feature("LineString", [[0, 0], [1, 1]], "a")])
     with pytest.raises(InvalidInput, match=r"feature 0 of 'l.geojson' is a LineString"):
         read_labels(line, scene)
+    point = geojson(tmp_path / "l.geojson", [feature("Point", [x[0], y[0]], "a")])
+    with pytest.raises(InvalidInput, match=r"'l.geojson' has coordinates .* EPSG:4326 .*--crs"):
+        read_labels(point, scene)
+    degrees = table(lon=x, lat=y, **{"class": ["a", "b"]})
+    with pytest.raises(InvalidInput, match=r"'l.csv' has coordinates that are no places of"):
+        read_labels(degrees, scene)
+    with pytest.raises(InvalidInput, match=r"no 'crop'; its properties are class; .*column"):
+        read_labels(point, scene, "crop", crs=UTM)
     far = geojson(tmp_path / "l.geojson", [feature("Polygon", corners(90, 90, 95, 95), "a")])
     with pytest.raises(InvalidInput, match=r"polygon 0 of 'l.geojson' holds no centre"):
         read_labels(far, scene)
@@ -375,6 +383,8 @@ def test_maps_keep_georeference_and_no_data(fitted, tmp_path):
     places = table[["row", "column"]].to_numpy()
     np.testing.assert_allclose(table[["x", "y"]].to_numpy().T, coordinates(places))
     assert not {tuple(p) for p in places} & {tuple(p) for p in fitted.labels.places}
+    with pytest.raises(InvalidInput, match="give class"):  # what is inferred there is no label
+        read_labels(tmp_path / "out" / "next.csv", fitted.scene)
     settings = json.loads((tmp_path / "out" / "settings.json").read_text())
     assert settings["labels"] == {"crop 0": 3, "crop 1": 3, "crop 2": 3}
 

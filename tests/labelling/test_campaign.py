@@ -73,10 +73,8 @@ def test_the_file_alone_is_enough(tmp_path, capsys):
     assert run(["label-report", str(tmp_path), "-o", str(tmp_path / "report.html")]) == 0
     printed = capsys.readouterr().out
     assert "7 of 20 items have a label" in printed
-    assert (
-        "all others by hand: 2.4 min of one person at this pace\nada: 3 labels, 1 undone, 5 s a label"
-        in printed
-    )
+    assert "all others by hand: 2.4 min of one person at this pace" in printed
+    assert "ada: 3 labels, 1 undone, 5 s a label" in printed
     assert (
         "audit of 2026-11-29: 1 of 2 right, accuracy 50.0% (90 % interval 2.5% to 97.5%)" in printed
     )

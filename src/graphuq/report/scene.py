@@ -18,6 +18,7 @@ from graphuq.utils.html import embedded, write_page
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+PROBABILITY = "probability"  # of the places to label next
 PANEL_SIZE = 5.0  # inches of the width of a map
 SCENE, CLASS, CERTAINTY = "Scene", "Class", "Certainty"
 ALTERNATIVES = {
@@ -98,15 +99,21 @@ def write_scene_report(
             for k, name in enumerate(class_names)
         ],
         next_columns=list(next_table.columns),
-        next_rows=[[_shown(cell) for cell in row] for row in next_table.itertuples(index=False)],
+        next_rows=[
+            [_shown(name, cell) for name, cell in zip(next_table.columns, row, strict=True)]
+            for row in next_table.itertuples(index=False)
+        ],
         settings=json.dumps(settings, indent=2, ensure_ascii=False),
         figures=_figures(mapped, class_names, labelled),
         alternatives=ALTERNATIVES,
     )
 
 
-def _shown(cell: Any) -> str:
-    return f"{cell:,.6g}" if isinstance(cell, float) else str(cell)
+def _shown(name: str, cell: Any) -> str:
+    """Return a cell as text: coordinates to what degrees and metres need, probabilities to 2."""
+    if not isinstance(cell, float):
+        return str(cell)
+    return f"{cell:.2f}" if name == PROBABILITY else f"{cell:,.6f}".rstrip("0").rstrip(".")
 
 
 def _figures(
@@ -131,7 +138,7 @@ def _figures(
 
 
 def _draw_scene(mapped: Any, labelled: Int[np.ndarray, "J 2"], ax: "Axes") -> None:
-    ax.imshow(mapped.picture, interpolation="nearest")
+    ax.imshow(np.dstack([mapped.picture, mapped.codes >= 0]), interpolation="nearest")
     for places, mark, words in ((labelled, "o", "labelled"), (mapped.next_places, "^", "next")):
         y, x = places.T / mapped.step
         ax.scatter(x, y, 22, marker=mark, edgecolors="k", linewidths=0.6, label=words)
@@ -149,7 +156,7 @@ def _draw_classes(mapped: Any, names: Sequence[str], ax: "Axes") -> None:
         for k, name in enumerate(names)
         if mapped.counts[k]
     ]
-    ax.legend(handles=patches, loc="upper left", bbox_to_anchor=(1.01, 1), fontsize=7)
+    ax.legend(handles=patches, loc="upper center", bbox_to_anchor=(0.5, 0), ncols=2, fontsize=8)
 
 
 def _draw_certainty(mapped: Any, ax: "Axes") -> None:

@@ -1,7 +1,8 @@
 """Labels of pixels: from a raster, from a CSV of places, or from GeoJSON points and polygons."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -149,7 +150,8 @@ def _of_table(
         return _pixels(numbers[0], numbers[1], scene, path), classes
     own = crs or (WGS84 if pair == ("lon", "lat") else None)
     _require_georeference(scene, path, own)
-    return _pixels(*_columns_and_rows(numbers[0], numbers[1], scene, own), scene, path), classes
+    columns, rows = _columns_and_rows(numbers[0], numbers[1], scene, own, path)
+    return _pixels(columns, rows, scene, path), classes
 
 
 def _of_geojson(
@@ -169,10 +171,17 @@ def _of_geojson(
             name, geometry = _parts(feature, number, column)
             if name is not None:
                 if scene.crs:
-                    geometry = transform_geom(_known_crs(own), scene.crs, geometry)
+                    with _places_of(path, own):
+                        geometry = transform_geom(_known_crs(own), scene.crs, geometry)
                 places.append(_places_in(geometry, number, scene, path))
                 classes += [name] * len(places[-1])
-    require(len(places) > 0, "labels", f"'{path.name}' has no {column!r}", "name it by column")
+    found = {str(name) for feature in features for name in feature.get("properties") or {}}
+    require(
+        len(places) > 0,
+        "labels",
+        f"'{path.name}' has no {column!r}; its properties are {', '.join(sorted(found)) or 'none'}",
+        "name the one with the class by column (--label-column)",
+    )
     return np.concatenate(places), text_array(classes, "labels")
 
 
@@ -186,7 +195,7 @@ def _places_in(
     if kind in ("Point", "MultiPoint"):
         points = [at] if kind == "Point" else at
         x, y = np.array([point[:2] for point in points], dtype=np.float64).T
-        return _pixels(*_columns_and_rows(x, y, scene, None), scene, path)
+        return _pixels(*_columns_and_rows(x, y, scene, None, path), scene, path)
     require(
         kind in ("Polygon", "MultiPolygon"),
         "labels",
@@ -283,12 +292,25 @@ def _known_crs(name: str) -> Any:
         raise InvalidInput("crs", f"{name!r} is unknown", "use one such as EPSG:4326") from None
 
 
-def _columns_and_rows(x: Any, y: Any, scene: Scene, crs: str | None) -> tuple[Any, Any]:
+@contextmanager
+def _places_of(path: Path, crs: str) -> Iterator[None]:
+    """Refuse coordinates that a system does not have, such as metres where degrees are meant."""
+    try:
+        yield
+    except Exception as error:  # rasterio has no public type for errors of PROJ
+        if not str(error).startswith("PROJ"):
+            raise
+        words = f"'{path.name}' has coordinates that are no places of {crs} ({error})"
+        remedy = "name their system, as in crs='EPSG:32616' (--crs)"
+        raise InvalidInput("labels", words, remedy) from None
+
+
+def _columns_and_rows(x: Any, y: Any, scene: Scene, crs: str | None, path: Path) -> tuple[Any, Any]:
     """Return where coordinates are, in pixels from the corner of the scene."""
     from rasterio.warp import transform
 
     if crs is not None and _known_crs(crs) != scene.crs:
-        with reading(scene.path, "raster"):
+        with _places_of(path, crs):
             x, y = transform(_known_crs(crs), scene.crs, list(x), list(y))
     back, x, y = ~scene.transform, np.asarray(x, float), np.asarray(y, float)
     return back.a * x + back.b * y + back.c, back.d * x + back.e * y + back.f

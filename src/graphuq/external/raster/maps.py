@@ -149,19 +149,20 @@ def maps_into(fitted: FittedScene, folder: Path, progress: Progress | None = Non
 
 
 def next_table(fitted: FittedScene, places: Int[np.ndarray, "n 2"]) -> Any:
-    """Return the places to label next as a table, with the coordinates of the scene."""
+    """Return the places to label next as a table, with the coordinates of the scene, if any.
+
+    What is inferred there is no label, and has another name than the column of labels.
+    """
     import pandas as pd
 
     nodes = fitted._nodes_of(places)
     p = fitted.classifier.label_distributions_[nodes]
     x, y = fitted.scene.coordinates(places)
     return pd.DataFrame(
-        {
-            "row": places[:, 0],
-            "column": places[:, 1],
-            "x": x,
-            "y": y,
-            "class": np.array(fitted.classes, dtype=object)[p.argmax(axis=1)],
+        {"row": places[:, 0], "column": places[:, 1]}
+        | ({"x": x, "y": y} if fitted.scene.has_georeference else {})
+        | {
+            "likely_class": np.array(fitted.classes, dtype=object)[p.argmax(axis=1)],
             "probability": p.max(axis=1),
         }
     )
