@@ -364,6 +364,25 @@ def test_annotated_data_can_be_written_and_read(tmp_path):
     assert part.obs["gq_label"].cat.categories.tolist() == ["B cell", "T cell"]
 
 
+@pytest.mark.parametrize("is_sparse", [True, False])
+def test_an_object_that_is_backed_by_its_file_is_read(tmp_path, is_sparse):
+    anndata = pytest.importorskip("anndata", reason="pip install graphuq[anndata], to test files")
+    adata = cells(make=anndata.AnnData)
+    adata.X = sparse.csr_matrix(adata.obsm["X_pca"]) if is_sparse else adata.obsm["X_pca"]
+    write_h5ad(adata, tmp_path / "cells.h5ad")
+    before = (tmp_path / "cells.h5ad").read_bytes()
+    backed = anndata.read_h5ad(tmp_path / "cells.h5ad", backed="r")
+    other = cells(seed=1, make=anndata.AnnData)
+    other.X = other.obsm["X_pca"]
+    label_cells(adata, "few", use_rep="X", classifier=QUICK)
+    label_cells(backed, "few", use_rep="X", classifier=QUICK)
+    pd.testing.assert_frame_equal(probabilities(backed), probabilities(adata))
+    transfer(backed, other, "few", classifier=QUICK)
+    assert other.obs["gq_label"].notna().all()
+    backed.file.close()
+    assert (tmp_path / "cells.h5ad").read_bytes() == before
+
+
 def test_no_other_package_is_imported_before_it_is_needed():
     script = (
         "import sys, graphuq; graphuq.external.scanpy.label_cells; "

@@ -1,5 +1,6 @@
 """Cells with places in a tissue: the graph of space, slides, containers, patches."""
 
+import contextlib
 from types import SimpleNamespace
 
 import numpy as np
@@ -8,7 +9,7 @@ import pytest
 from scipy import sparse
 
 import graphuq as gq
-from graphuq.errors import GraphRepairWarning, InvalidInput
+from graphuq.errors import DisconnectedGraphWarning, GraphRepairWarning, InvalidInput
 from graphuq.external.scanpy.places import space_graph
 
 label_cells, per_patch = gq.external.scanpy.label_cells, gq.external.scanpy.per_patch
@@ -65,6 +66,20 @@ def test_places_that_say_nothing_cost_little():
     label_cells(alone, "few", spatial_key=None, classifier=EP)
     assert accuracy(both, tissue) > accuracy(alone, tissue) - 0.01
     assert log_score(both, tissue) < log_score(alone, tissue) + 0.05
+
+
+@pytest.mark.parametrize("is_joined", [True, False])
+def test_parts_of_expression_are_told_where_places_do_not_join_them(is_joined):
+    half = np.arange(180) < 90
+    features = np.random.default_rng(0).normal(size=(180, 3)) + 50 * half[:, None]
+    adata = cells(SMALL)
+    adata.obsm["X_pca"] = features
+    if not is_joined:
+        adata.obsm["spatial"] = np.where(half[:, None], 0, 1e6) + SMALL.places
+        adata.obs["library_id"] = np.where(half, "a", "b")
+    told = contextlib.nullcontext() if is_joined else pytest.warns(DisconnectedGraphWarning)
+    with told:
+        label_cells(adata, "few", use_rep="X_pca", classifier=EP)
 
 
 def test_slides_are_not_joined_in_space():

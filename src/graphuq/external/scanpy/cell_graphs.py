@@ -42,18 +42,19 @@ class CellGraphs:
         The graph is None if the classifier makes it of the features.
         """
         space = space_graph(adata, self.spatial_key, self.library_key)
-        if self.use_rep is not None:
+        X = None if self.use_rep is None else representation(adata, self.use_rep)
+        source = f"neighbours of {self.neighbors_key or 'neighbors'}"
+        if X is not None:
             source = f"nearest neighbours in {self.use_rep}"
-            X = representation(adata, self.use_rep)
-            if space is None:
-                return None, X, source
-            n_neighbors = min(N_NEIGHBORS, X.shape[0] - 1)
-            expression = knn_graph(X, n_neighbors, weights=SelfTuning(SHARPNESS))
-        else:
-            source = f"neighbours of {self.neighbors_key or 'neighbors'}"
-            expression = cell_graph(adata, self.neighbors_key)
-            if space is None:
-                return expression, None, source
+        if space is None:
+            return (cell_graph(adata, self.neighbors_key) if X is None else None), X, source
+        with warnings.catch_warnings():  # places may join what expression does not
+            warnings.simplefilter("ignore", DisconnectedGraphWarning)
+            if X is None:
+                expression = cell_graph(adata, self.neighbors_key)
+            else:
+                n_neighbors = min(N_NEIGHBORS, X.shape[0] - 1)
+                expression = knn_graph(X, n_neighbors, weights=SelfTuning(SHARPNESS))
         graphs = {JOINT: _joint(expression, space), EXPRESSION: expression, SPACE: space}
         return graphs, None, f"{source}, and places"
 
@@ -65,8 +66,6 @@ def _joint(expression: Graph, space: Graph) -> Graph:
     """
     total = sparse.csr_array(expression.weights) / expression.degrees.mean()
     total += SPACE_SHARE * sparse.csr_array(space.weights) / space.degrees.mean()
-    with warnings.catch_warnings():  # of parts without edges in between the first graph tells
-        warnings.simplefilter("ignore", DisconnectedGraphWarning)
-        joint = from_adjacency(sparse.csr_array(total))
+    joint = from_adjacency(sparse.csr_array(total))
     names, space_of_features = expression.names, expression.feature_space
     return dataclasses.replace(joint, names=names, feature_space=space_of_features)

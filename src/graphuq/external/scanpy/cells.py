@@ -86,7 +86,7 @@ def representation(adata: Any, use_rep: str, argument: str = "adata") -> Any:
         If there is no such entry.
     """
     if use_rep == "X" and hasattr(adata, "X"):
-        return adata.X
+        return in_memory(adata.X)
     values = entry_of(adata, "obsm", use_rep)
     require(
         values is not None,
@@ -95,6 +95,12 @@ def representation(adata: Any, use_rep: str, argument: str = "adata") -> Any:
         f"use 'X' or one of {list(adata.obsm.keys())}"
         + "".join(f", or such as {f'{name}:X_pca'!r}" for name in modalities(adata)),
     )
+    return in_memory(values)
+
+
+def in_memory(values: Any) -> Any:
+    """Return an array or a sparse matrix, also of an object that is backed by its file."""
+    values = values.to_memory() if hasattr(values, "to_memory") else values
     return values if sparse.issparse(values) else np.asarray(values)
 
 

@@ -12,6 +12,7 @@ from graphuq.errors import require
 from graphuq.external.scanpy.annotation import annotate, check_threshold
 from graphuq.external.scanpy.cells import (
     annotated,
+    in_memory,
     known_types,
     representation,
 )
@@ -133,8 +134,8 @@ def _principal_components(reference: Any, query: Any) -> tuple[np.ndarray, str]:
         f"{len(genes)} genes in common with reference",
         "use the same kind of gene names in var_names, or pass use_rep",
     )
-    parts = [adata.X[:, adata.var_names.get_indexer(genes)] for adata in (reference, query)]
-    parts = [part if sparse.issparse(part) else np.asarray(part) for part in parts]
+    both = (reference, query)
+    parts = [in_memory(adata.X)[:, adata.var_names.get_indexer(genes)] for adata in both]
     n_components = min(N_COMPONENTS, len(genes) - 1, parts[0].shape[0] - 1)
     projection = PCA(n_components, svd_solver="arpack", random_state=0).fit(parts[0])
     components = np.vstack([projection.transform(part) for part in parts])
