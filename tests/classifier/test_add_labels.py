@@ -75,6 +75,23 @@ def test_bad_labels_change_nothing():
 
 
 @pytest.mark.slow
+def test_labels_are_added_by_names_of_nodes():
+    path = gq.graphs.from_edges(["Ada", "Bo", "Cy"], ["Bo", "Cy", "Di"])
+
+    def fit(labels):
+        made = gq.GraphClassifier("precomputed", inference="expectation-propagation")
+        return made.fit(path, labels)
+
+    by_name, by_number = (fit({"Ada": "red", "Di": "blue"}) for _ in range(2))
+    by_name.add_labels(["Cy"], ["red"])
+    by_number.add_labels([2], ["red"])
+    np.testing.assert_array_equal(by_name.label_distributions_, by_number.label_distributions_)
+    with pytest.raises(InvalidInput, match=r"rows: 'Cyd' is not a node; did you mean 'Cy'\?"):
+        by_name.add_labels(["Cyd"], ["red"])
+    with pytest.raises(InvalidInput, match=r"y: 'Bob' is not a node; did you mean 'Bo'\?"):
+        fit({"Bob": "red", "Di": "blue"})
+
+
 def test_rows_to_label_next_are_neither_labelled_nor_withdrawn(tmp_path):
     features, names = clouds(3)
     classifier = fitted(features, names, np.arange(20)).add_labels([3, 4], [None, None])

@@ -70,6 +70,34 @@ def test_what_does_not_fit_is_one_line(change, options, words, classify, tmp_pat
     assert re.search(words, error)
 
 
+def test_a_file_of_labels_has_columns_of_any_name(classify, tmp_path, capsys):
+    """A column of another name than id was refused, and so was the option that names it."""
+    EDGES.to_csv(tmp_path / "edges.csv", index=False)
+    labels, named = tmp_path / "labels.csv", ["--id-column", "who", "--label-column", "side"]
+    table = pd.read_csv(labels)
+    assert classify(tmp_path / "edges.csv") == 0
+    first = (tmp_path / "out" / "predictions.csv").read_bytes()
+    table.set_axis(["who", "side"], axis=1).to_csv(labels, index=False)
+    assert classify(tmp_path / "edges.csv", *named) == 0
+    assert (tmp_path / "out" / "predictions.csv").read_bytes() == first
+    assert classify(tmp_path / "edges.csv", "--label-column", "side") == 2
+    assert "has the columns who, side, and none is 'id'; rename" in capsys.readouterr().err
+    table.to_csv(labels, index=False)  # an option without effect is refused
+    assert classify(tmp_path / "edges.csv", "--id-column", "who") == 2
+
+
+def test_labels_of_a_table_may_have_its_column_of_ids(tmp_path):
+    rows = pd.DataFrame({"who": list("abcdef"), "x": [0.0, 0.1, 0.2, 5.0, 5.1, 5.2]})
+    rows.to_csv(tmp_path / "rows.csv", index=False)
+    known = pd.DataFrame({"who": ["a", "f"], "label": ["low", "high"]})
+    known.to_csv(tmp_path / "known.csv", index=False)
+    given = ["--id-column", "who", "--labels", str(tmp_path / "known.csv"), "--quiet"]
+    fast = ["--inference", "expectation-propagation", "-o", str(tmp_path / "out")]
+    assert run(["classify", str(tmp_path / "rows.csv"), *given, *fast]) == 0
+    found = pd.read_csv(tmp_path / "out" / "predictions.csv", index_col="id")
+    assert found.loc["b", "label"] == "low"
+
+
 @pytest.mark.filterwarnings("always::graphuq.errors.GraphRepairWarning")
 def test_two_weights_of_an_edge_are_told(classify, tmp_path, capsys):
     back = EDGES.rename(columns={"source": "target", "target": "source"}).assign(ties=9)

@@ -17,6 +17,7 @@ from graph_stand_ins import Tensor, dgl, geometric
 from graphuq.errors import (
     DisconnectedGraphWarning,
     GraphRepairWarning,
+    GraphuqWarning,
     InvalidInput,
     UnlabelledScoreWarning,
 )
@@ -159,6 +160,20 @@ BAD = {
 def test_graphs_that_cannot_be_used(graph, words):
     with pytest.raises(InvalidInput, match=words):
         from_adjacency(graph)
+
+
+@pytest.mark.parametrize("kind", [networkx.Graph, networkx.DiGraph])
+def test_weights_that_would_be_left_out_are_told(kind):
+    """A graph whose weights had another name was fitted as one without weights, in silence."""
+    ends = [(0, 1), (1, 0), (1, 2), (2, 1)]
+    graph = kind([(a, b, {"kg": 2.0 + b, "kind": "road", "open": True}) for a, b in ends])
+    words = r"edges have no 'weight', .*; its numbers are kg; .*weight='kg'"
+    with pytest.warns(GraphuqWarning, match=words):
+        from_adjacency(graph, symmetrize="union")
+    for name in ("kg", None):  # no warning
+        from_adjacency(graph, weight=name, symmetrize="union")
+    with pytest.raises(InvalidInput, match=r"no edge has 'kgs'; its numbers are kg; name an"):
+        from_adjacency(graph, weight="kgs")
 
 
 def test_edges_are_listed_in_any_direction():

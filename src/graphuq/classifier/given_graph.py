@@ -1,6 +1,7 @@
 """Checks of what the classifier fits: rows of X, a `Graph`, or a graph object."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from difflib import get_close_matches
 from typing import Any
 
 import numpy as np
@@ -128,14 +129,28 @@ def labels_of_names(y: Any, graph: Any, argument: str = "y") -> Any:
         "give one label a row, or pass a graph as X or graph",
     )
     assert isinstance(graph, Graph)
+    labels: list[Any] = [None] * graph.n_nodes
+    rows = numbers_of_names(list(y), graph, argument)
+    for row, label in zip(rows, y.values(), strict=True):
+        labels[row] = label
+    return labels
+
+
+def numbers_of_names(given: Sequence[Any], graph: Graph, argument: str) -> list[int]:
+    """Return the numbers of nodes that are given by their names.
+
+    Raises
+    ------
+    InvalidInput
+        If a name is not a node.
+    """
     names = range(graph.n_nodes) if graph.names is None else graph.names
     place = {name: index for index, name in enumerate(names)}
-    labels: list[Any] = [None] * graph.n_nodes
-    for name, label in y.items():
-        remedy = "use names as in graph.names"
-        require(name in place, argument, f"{name!r} is not a node", remedy)
-        labels[place[name]] = label
-    return labels
+    unknown = [name for name in given if name not in place]
+    near = get_close_matches(str(unknown[0]), list(map(str, names)), 1) if unknown else []
+    remedy = f"did you mean {near[0]!r}?" if near else "use names as in graph.names"
+    require(not unknown, argument, f"{unknown[0] if unknown else ''!r} is not a node", remedy)
+    return [place[name] for name in given]
 
 
 def check_construction(graph: Graph, X: Table | None, construction: dict[str, Any]) -> None:

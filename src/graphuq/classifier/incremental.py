@@ -63,7 +63,7 @@ class Incremental:
         Parameters
         ----------
         rows : array_like of int, shape (M,)
-            Row numbers of the ``X`` of `fit`, each once.
+            Row numbers of the ``X`` of `fit`, each once; or names of the nodes of a graph.
         labels : array_like, shape (M,)
             Their classes. A class that is new is added to ``classes_``; a class that has no label
             any more is removed. A missing label withdraws the label of its row, if there is one.
@@ -96,6 +96,10 @@ class Incremental:
         )
         method = inference_of_update(self.inference, inference)
         rows = np.atleast_1d(array_of(rows, "rows", "give row numbers"))
+        if rows.dtype.kind in "OU" and self._stored is None and self.graph_.names is not None:
+            from graphuq.classifier.given_graph import numbers_of_names
+
+            rows = np.array(numbers_of_names(rows.tolist(), self.graph_, "rows"), dtype=np.int64)
         values, given = split_labels(
             np.atleast_1d(label_array(labels, "labels")), self.missing_label, False, "labels"
         )

@@ -127,7 +127,7 @@ def classify(
         label_column if (is_table and not is_long) or labels is None else None
     )  # or it is one of --labels
     node_options = {"label_column": of_file, "annotator_columns": annotators,
-                    "id_column": id_column,
+                    "id_column": id_column if is_table or labels is None else None,
                     "truth_column": truth_column, "weight_column": weight_column, "drop": drop,
                     "encode": encode, "impute": impute, "kind": kind,
                     "missing_value": missing_value, "scaling": scaling, "pca": pca, "read": read,
@@ -152,7 +152,9 @@ def classify(
             annotators, labelled = read_readings(labels, table.ids, *of_labels)
             labelled = without_missing(labelled, missing_label or None)
         else:
-            labelled = _given_labels(table, labels, missing_label, label_column, told)
+            own = [] if id_column is None else [id_column]
+            id_columns = own if own and not is_table else [*own, "id"]
+            labelled = _given_labels(table, labels, missing_label, label_column, told, id_columns)
         require(
             weight_column is None or not search,
             "--weight-column",
@@ -260,6 +262,7 @@ def _given_labels(
     missing_label: list[str] | None,
     label_column: str | None,
     told: Mapping[str, str],
+    id_columns: list[str],
 ) -> "np.ndarray":
     """Return the class of each labelled row, or by each annotator, empty where unlabelled."""
     from graphuq.cli.columns import without_missing
@@ -269,6 +272,6 @@ def _given_labels(
     given = in_table
     if labels is not None:
         names = table.feature_names if table.encoder is None else table.encoder.kinds_
-        given = read_labels(labels, table.ids, label_column, told, list(names))
+        given = read_labels(labels, table.ids, label_column, told, list(names), id_columns)
     assert given is not None  # one of the two sources is required
     return without_missing(given, missing_label or None)

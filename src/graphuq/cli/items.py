@@ -129,7 +129,8 @@ def read_source(
         source = dataclasses.replace(source, features=features, words="", is_graph=False)
     if labels is not None:
         ids = text_array(source.items.ids, "id")
-        given = read_labels(labels, ids, told=told, others=source.unnamed)
+        id_columns = [*([columns.id] if columns.id else []), "id"]
+        given = read_labels(labels, ids, None, told, source.unnamed, id_columns)
         source = dataclasses.replace(source, labels=given)
     return source
 

@@ -13,6 +13,7 @@ from graphuq.results.formats import Csv
 from graphuq.utils.gate import require_file
 from graphuq.utils.spreadsheets import unmarked
 
+ID = "id"  # column of the ids, in capitals or not
 MANY = 20  # labels that may all be different
 
 
@@ -22,6 +23,7 @@ def read_labels(
     column: str | None = None,
     told: Mapping[str, str] | None = None,
     others: Sequence[str] = (),
+    id_columns: Sequence[str] = (ID,),
 ) -> np.ndarray:
     """Return the labels of a file in the order of ``ids``, empty where there is none.
 
@@ -35,6 +37,8 @@ def read_labels(
         What the user says of how a file of text holds its table.
     others : sequence of str
         Columns of the table that do not name its rows, none of which may be named like the ids.
+    id_columns : sequence of str
+        Names that the column of the ids may have, the first that the file has.
 
     Raises
     ------
@@ -45,7 +49,7 @@ def read_labels(
     StorageError
         If the file cannot be read.
     """
-    labels = _labels_by_id(path, column, told, others)
+    labels = _labels_by_id(path, column, told, others, id_columns)
     unknown = np.setdiff1d(list(labels), ids)
     refuse_other_count(unknown, ids)
     require(
@@ -97,17 +101,26 @@ def read_labels_of_rows(path: Path, told: Mapping[str, str] | None = None) -> di
 
 
 def _labels_by_id(
-    path: Path, column: str | None, told: Mapping[str, str] | None, others: Sequence[str] = ()
+    path: Path,
+    column: str | None,
+    told: Mapping[str, str] | None,
+    others: Sequence[str] = (),
+    id_columns: Sequence[str] = (ID,),
 ) -> dict[str, str]:
     require_file(path)
     is_text = isinstance(format_of_file(path), Csv)
     require(is_text or not told, "--read-labels", f"given beside '{path.name}'", "leave it out")
-    texts = ["id", "Id", "ID", "label", "Label"] if column is None else ["id", "Id", "ID", column]
+    own = ["label", "Label"] if column is None else [column]
+    texts = ["id", "Id", "ID", *id_columns, *own]
     frame = read_frame(path, texts, format_of_file(path, told))
     names = [str(name) for name in frame.columns]
-    id_column, label_column = same_name("id", names), column or same_name("label", names)
-    for name in (id_column, label_column):
-        check_column(name, names)
+    spelled = [same_name(name, names) for name in id_columns]
+    id_column = next((name for name in spelled if name in names), spelled[-1])
+    label_column = column or same_name("label", names)
+    words = f"'{path.name}' has the columns {', '.join(names)}, and none is"
+    remedy = "rename that of the ids, or name it by --id-column"
+    require(id_column in names, "labels", f"{words} {id_column!r}", remedy)
+    check_column(label_column, names, "name the column of classes by --label-column")
     unused = [name for name in others if name.casefold() == id_column.casefold()]
     require(
         not unused,

@@ -119,7 +119,13 @@ MissingLabel = Annotated[
 ]
 IdColumn = Annotated[
     str | None,
-    option("COLUMN", "Column with the name of each row.", INPUT, default="row numbers from 0"),
+    option(
+        "COLUMN",
+        "Column with the name of each row; beside a list of edges, or a graph, that of --labels "
+        "with the name of each node.",
+        INPUT,
+        default="row numbers from 0; id of --labels",
+    ),
 ]
 TruthColumn = Annotated[
     str | None,

@@ -11,10 +11,13 @@ import numpy as np
 from jaxtyping import Float, Int
 from scipy import sparse
 
-from graphuq.errors import InvalidInput, require
+from graphuq.errors import GraphuqWarning, InvalidInput, require
 from graphuq.graphs.annotated import stored_connectivities
+from graphuq.utils.checks import is_number
+from graphuq.utils.user_warnings import warn_user
 
 ONE_KIND = "the model has one kind of node"
+WEIGHT = "weight"  # attribute of an edge
 SIGN = "sign"  # attribute of an edge that joins nodes that are alike, or opposed
 SIGNS = {"+": 1.0, "-": -1.0}
 
@@ -76,6 +79,8 @@ def edges_of(graph: Any, weight: str | None, argument: str) -> Edges:
     """
     library = kind_of_graph(graph)
     assert library is not None
+    if weight is not None and library in _NUMBERS:
+        _require_weights(_NUMBERS[library](graph), weight, argument)
     return _READERS[library][1](graph, weight, argument)
 
 
@@ -154,6 +159,42 @@ _READERS: dict[str, tuple[Sequence[str], Callable[[Any, str | None, str], Edges]
     "DGL": (("edata", "ndata", "num_nodes"), _dgl_edges),
     "AnnData": (("obs_names", "obsm", "obsp", "uns"), _annotated_edges),
 }
+
+
+def _networkx_numbers(graph: Any) -> dict[str, bool]:
+    """Return the attributes of edges, and whether all edges have a number there."""
+    found: dict[str, int] = {}
+    for *_, values in graph.edges(data=True):
+        for name, value in values.items():
+            found[name] = found.get(name, 0) + is_number(value)
+    return {name: n == graph.number_of_edges() for name, n in found.items()}
+
+
+def _igraph_numbers(graph: Any) -> dict[str, bool]:
+    return {name: all(map(is_number, graph.es[name])) for name in graph.es.attributes()}
+
+
+_NUMBERS: dict[str, Callable[[Any], dict[str, bool]]] = {
+    "NetworkX": _networkx_numbers,
+    "igraph": _igraph_numbers,
+}
+
+
+def _require_weights(attributes: dict[str, bool], weight: str, argument: str) -> None:
+    """Refuse weights that no edge has, and warn of numbers that may be meant as weights."""
+    if weight in attributes or SIGN in attributes:
+        return
+    numbers = [str(name) for name, is_numeric in attributes.items() if is_numeric]
+    others = f"; its numbers are {', '.join(numbers)}" if numbers else ""
+    remedy = "name an attribute that edges have, or give weight=None"
+    require(weight == WEIGHT, argument, f"no edge has {weight!r}{others}", remedy)
+    if numbers:
+        warn_user(
+            f"{argument}: edges have no {WEIGHT!r}, and all count the same{others}; to use them "
+            f"rename them, or give from_adjacency(graph, weight={numbers[0]!r}); weight=None is "
+            "silent",
+            GraphuqWarning,
+        )
 
 
 def array_of_tensor(tensor: Any) -> np.ndarray:
