@@ -103,3 +103,4 @@ def test_numbers_of_several_units_are_named():
         gq.TableEncoder().fit(heights)
     gq.TableEncoder(kinds={"height": "category"}).fit(heights)
     gq.TableEncoder().fit(pd.DataFrame({"type": ["4x4", "a 4", "4"] * 7}))
+    gq.TableEncoder().fit(pd.DataFrame({"class": ["1st", "2nd", "3rd", "1st"] * 7}))

@@ -60,6 +60,11 @@ def test_several_classes_and_groups():
     for g, name in enumerate(["left", "right"]):
         own = fitted.label_distributions_[groups == name]
         np.testing.assert_allclose(shares.expected[g], own.mean(axis=0))
+    table = shares.to_dataframe()
+    assert list(table) == ["group", "class", "n_rows", "share", "lower", "upper"]
+    by_class = table.pivot(index="group", columns="class", values="share")
+    assert by_class.columns.tolist() == fitted.classes_.tolist()
+    np.testing.assert_array_equal(by_class.loc[["left", "right"]], shares.expected)
     wide = group_shares(fitted.result_, groups, 0.99)
     assert (wide.lower <= shares.lower).all()
     assert (wide.upper >= shares.upper).all()

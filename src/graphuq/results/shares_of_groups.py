@@ -1,7 +1,7 @@
 """Shares of the classes in groups of nodes, such as patches of a tissue or fields of a scene."""
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -12,8 +12,11 @@ from graphuq.inference import Point
 from graphuq.results.compositions import compositions, in_groups
 from graphuq.results.errors_left import N_DRAWS
 from graphuq.results.joint_labels import joint_labels
+from graphuq.utils.extras import require_extra
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from graphuq.results.result import Result
 
 MAX_NODES = 500  # nodes of a group that are drawn together; of a larger group, a random sample
@@ -31,6 +34,8 @@ class GroupShares(NamedTuple):
         Nodes of each.
     expected, lower, upper : numpy.ndarray, shape (G, K)
         Expected shares, and the ends of an interval for each.
+    classes : tuple of length K
+        Names of the classes.
     """
 
     groups: np.ndarray
@@ -38,6 +43,24 @@ class GroupShares(NamedTuple):
     expected: Float[np.ndarray, "G K"]
     lower: Float[np.ndarray, "G K"]
     upper: Float[np.ndarray, "G K"]
+    classes: tuple[Any, ...]
+
+    def to_dataframe(self) -> "pd.DataFrame":
+        """Return a table with a row for each class of each group."""
+        require_extra("tables")
+        import pandas as pd
+
+        n_classes, n_groups = len(self.classes), len(self.groups)
+        return pd.DataFrame(
+            {
+                "group": np.repeat(self.groups, n_classes),
+                "class": list(self.classes) * n_groups,
+                "n_rows": np.repeat(self.counts, n_classes),
+                "share": self.expected.ravel(),
+                "lower": self.lower.ravel(),
+                "upper": self.upper.ravel(),
+            }
+        )
 
 
 def group_shares(
@@ -127,7 +150,8 @@ def group_shares(
     tail = (1 - probability) / 2
     lower, upper = np.quantile(shares, [tail, 1 - tail], axis=1)
     lower, upper = np.minimum(lower, expected), np.maximum(upper, expected)
-    return GroupShares(found, np.bincount(of_group), expected, lower, upper)
+    classes = tuple(result.classes.tolist())
+    return GroupShares(found, np.bincount(of_group), expected, lower, upper, classes)
 
 
 def _at_most(nodes: Int[np.ndarray, " n"], rng: np.random.Generator) -> Int[np.ndarray, " m"]:

@@ -28,6 +28,7 @@ KINDS = ("number", "date", "category", "text")
 MIN_WORDS = 4.0  # mean number of words of a cell, from which a column is text
 FEW = 20  # different values that are categories, however few rows have each
 MAX_CATEGORIES = 1_000
+ORDINALS = {"st", "nd", "rd", "th"}  # of 1st, 2nd, 3rd, 4th, which are no units
 MAX_ODD = 0.05  # share of cells of a column of numbers that may be other texts
 SAY_KIND = "leave it out, or say what it is: kinds={{{0!r}: 'category'}} (--kind {0}=category)"
 NO_VALUE = "has no value in any row", "leave it out", "no value", DROP
@@ -261,6 +262,8 @@ def _several_units(name: str, filled: "pd.Series") -> list[str]:
     found = [number_in(cell, ".") for cell in cells]
     units = list(dict.fromkeys(one.unit.strip("+") for one in found if not np.isnan(one.value)))
     if len(units) < 2 or np.mean([np.isnan(one.value) for one in found]) > MAX_ODD:
+        return []
+    if ORDINALS.issuperset(units):
         return []
     return [f"numbers of {name!r} have several units ({_listed(map(repr, units))}) and count as "
             "categories; convert them to one unit"]  # fmt: skip

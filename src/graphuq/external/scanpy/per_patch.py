@@ -105,18 +105,9 @@ def per_patch(
         column = adata.obs[patch_key]
         patches = column.astype(object).where(column.notna(), None).to_numpy()
     unseen = 0.0 if side is None else _without_space(classifier.result_)
-    shares = group_shares(classifier.result_, patches, probability, unseen=unseen)
-    n_types = len(classifier.classes_)
-    return pd.DataFrame(
-        {
-            "patch": np.repeat(shares.groups, n_types),
-            "type": np.tile([str(name) for name in classifier.classes_], len(shares.groups)),
-            "n_cells": np.repeat(shares.counts, n_types),
-            "share": shares.expected.ravel(),
-            "lower": shares.lower.ravel(),
-            "upper": shares.upper.ravel(),
-        }
-    )
+    shares = group_shares(classifier.result_, patches, probability, unseen=unseen).to_dataframe()
+    names = {"group": "patch", "class": "type", "n_rows": "n_cells"}
+    return shares.rename(columns=names).astype({"type": str})
 
 
 def _without_space(result: Result) -> float:
