@@ -13,6 +13,7 @@ from graphuq.spectrum import Spectrum, laplacian_spectrum
 
 MAX_EIGENPAIRS = 60  # similarity needs the coarse structure of the graph only
 N_COVERED = 2_000  # items that are covered, a random sample of more
+EQUAL = 1e-9  # difference of what two items explain that rounding may make
 PRIOR = Matern(tau=0.25, alpha=4.0)  # as the classifier's before evidence chooses
 
 
@@ -80,8 +81,9 @@ class Similarity:
         best = ((v[among] @ v[known].T) ** 2).max(axis=1, initial=0.0)
         left, picks = np.ones(len(rows), dtype=bool), list[int]()
         while len(picks) < n and left.any():
-            gain = np.maximum(explained - best[:, None], 0.0).sum(axis=0)
-            place = int(np.where(left, gain, -1.0).argmax())
+            gain = np.where(left, np.maximum(explained - best[:, None], 0.0).sum(axis=0), -1.0)
+            # Of items that tell the same, the first: rounding differs between machines.
+            place = int((gain >= gain.max() - EQUAL).argmax())
             picks.append(int(rows[place]))
             left[place] = False
             best = np.maximum(best, explained[:, place])
