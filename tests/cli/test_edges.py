@@ -82,6 +82,9 @@ def test_a_file_of_labels_has_columns_of_any_name(classify, tmp_path, capsys):
     assert (tmp_path / "out" / "predictions.csv").read_bytes() == first
     assert classify(tmp_path / "edges.csv", "--label-column", "side") == 2
     assert "has the columns who, side, and none is 'id'; rename" in capsys.readouterr().err
+    table.assign(id=["p0", "pp33"]).to_csv(labels, index=False)
+    assert classify(tmp_path / "edges.csv") == 2
+    assert "['pp33']; did you mean 'p33'?" in capsys.readouterr().err
     table.to_csv(labels, index=False)  # an option without effect is refused
     assert classify(tmp_path / "edges.csv", "--id-column", "who") == 2
 

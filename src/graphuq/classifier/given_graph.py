@@ -1,7 +1,6 @@
 """Checks of what the classifier fits: rows of X, a `Graph`, or a graph object."""
 
 from collections.abc import Mapping, Sequence
-from difflib import get_close_matches
 from typing import Any
 
 import numpy as np
@@ -15,7 +14,7 @@ from graphuq.classifier.node_order import (
     warn_of_unused_attributes,
 )
 from graphuq.classifier.types import Table
-from graphuq.errors import require
+from graphuq.errors import InvalidInput, require
 from graphuq.graphs import Graph, Unweighted, from_adjacency, node_graph
 from graphuq.graphs.containers import is_frame, is_polars, plain_table
 from graphuq.graphs.feature_space import FeatureSpace
@@ -23,6 +22,7 @@ from graphuq.graphs.graph_objects import kind_of_graph
 from graphuq.graphs.inputs import check_kind, check_no_gaps, dense_if_full
 from graphuq.graphs.neighbor_lists import is_neighbor_lists, matrix_of_lists
 from graphuq.graphs.node_graph import GRAPH
+from graphuq.utils.near_names import did_you_mean
 
 TOLERANCE = 1e-5  # relative; single precision of the same features
 
@@ -147,9 +147,9 @@ def numbers_of_names(given: Sequence[Any], graph: Graph, argument: str) -> list[
     names = range(graph.n_nodes) if graph.names is None else graph.names
     place = {name: index for index, name in enumerate(names)}
     unknown = [name for name in given if name not in place]
-    near = get_close_matches(str(unknown[0]), list(map(str, names)), 1) if unknown else []
-    remedy = f"did you mean {near[0]!r}?" if near else "use names as in graph.names"
-    require(not unknown, argument, f"{unknown[0] if unknown else ''!r} is not a node", remedy)
+    if unknown:
+        remedy = did_you_mean(unknown[0], names, "use names as in graph.names")
+        raise InvalidInput(argument, f"{unknown[0]!r} is not a node", remedy)
     return [place[name] for name in given]
 
 

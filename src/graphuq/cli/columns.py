@@ -1,6 +1,5 @@
 """Names of the columns of a table."""
 
-import difflib
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -12,6 +11,7 @@ from jaxtyping import Bool, Float
 from graphuq.errors import GraphuqWarning, InvalidInput, require
 from graphuq.results.formats import table_formats
 from graphuq.utils.checks import is_number
+from graphuq.utils.near_names import did_you_mean
 from graphuq.utils.user_warnings import warn_user
 from graphuq.utils.written.gaps import is_gap_word
 
@@ -44,11 +44,10 @@ def check_column(
     """Require that a column is in the file."""
     if column in columns:
         return
-    near = difflib.get_close_matches(column, columns, n=1)
     raise InvalidInput(
         "column",
         f"'{column}' is not among {columns[:8]}{' …' if len(columns) > 8 else ''}",
-        f"did you mean '{near[0]}'?" if near else remedy,
+        did_you_mean(column, columns, remedy),
     )
 
 

@@ -7,6 +7,7 @@ import numpy as np
 import typer
 
 from graphuq.errors import InvalidInput, require
+from graphuq.utils.near_names import did_you_mean
 
 if TYPE_CHECKING:
     from graphuq.classifier.classifier import GraphClassifier
@@ -48,8 +49,8 @@ class Fit(NamedTuple):
         ids = self.answers["id"]
         found = np.flatnonzero(ids == name)
         if not len(found):
-            shown = ", ".join(ids[:3].tolist())
-            raise InvalidInput("ID", f"{name!r} is the id of no row", f"use one such as {shown}")
+            remedy = did_you_mean(name, ids, f"use one such as {', '.join(ids[:3].tolist())}")
+            raise InvalidInput("ID", f"{name!r} is the id of no row", remedy)
         return int(found[0])
 
 

@@ -11,6 +11,7 @@ from graphuq.cli.tables import check_ids
 from graphuq.errors import InvalidInput, require
 from graphuq.results.formats import Csv
 from graphuq.utils.gate import require_file
+from graphuq.utils.near_names import did_you_mean
 from graphuq.utils.spreadsheets import unmarked
 
 ID = "id"  # column of the ids, in capitals or not
@@ -52,12 +53,12 @@ def read_labels(
     labels = _labels_by_id(path, column, told, others, id_columns)
     unknown = np.setdiff1d(list(labels), ids)
     refuse_other_count(unknown, ids)
-    require(
-        len(unknown) == 0,
-        "labels",
-        f"{len(unknown)} label(s) with ids that the table lacks, such as {unknown[:1].tolist()}",
-        f"use ids of the table, such as {ids[:3].tolist()}",
-    )
+    if len(unknown):
+        words = (
+            f"{len(unknown)} label(s) with ids that the table lacks, such as {[str(unknown[0])]}"
+        )
+        remedy = f"use ids of the table, such as {ids[:3].tolist()}"
+        raise InvalidInput("labels", words, did_you_mean(unknown[0], ids, remedy))
     return np.array([labels.get(identifier, "") for identifier in ids.tolist()], dtype=str)
 
 
