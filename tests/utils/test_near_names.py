@@ -11,7 +11,7 @@ NAMES = ["Valjean", "side", "170", 3, "V-18"]
     ("name", "said"),
     [
         ("Valjan", "did you mean 'Valjean'?"),
-        ("id", "use another"),  # two letters of four
+        ("bub", "use another"),  # one letter of four
         ("17", "use another"),  # no slip for 170
         (17, "use another"),
         ("V-17", "use another"),

@@ -4,7 +4,6 @@ from collections.abc import Iterable
 from difflib import get_close_matches
 from itertools import islice
 
-SIMILAR = 0.7  # share of the letters of two names that agree; "id" is not "side"
 MAX_NAMES = 10_000  # that are compared, which takes a tenth of a second
 
 
@@ -23,7 +22,7 @@ def did_you_mean(name: object, names: Iterable[object], remedy: str) -> str:
     """
     texts, digits = map(str, islice(names, MAX_NAMES)), _digits(str(name))
     same = [text for text in texts if _digits(text) == digits]
-    near = get_close_matches(str(name), same, n=1, cutoff=SIMILAR)
+    near = get_close_matches(str(name), same, n=1)
     return f"did you mean {near[0]!r}?" if near else remedy
 
 
