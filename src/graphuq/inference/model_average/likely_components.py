@@ -6,10 +6,10 @@ is far behind is left out. What n more labels add to the difference of two block
 about √n nats. So the likeliest components of a block are kept until they are behind by more than
 that, too.
 
-How smooth and how noisy a field is, only several labels of a class tell: labels of a class each are
-as probable under nearly all components, and the noisiest of them is the likeliest. So of many
-classes some have the first labels, three each. With 1,000 labels of the 26 letters, 30 labels of
-all letters left a component whose evidence was 1,200 nats behind.
+How smooth and how noisy a field is, only several labels of a class tell. If all labels are of
+different classes, the component with the most noise is the likeliest. So the first labels are of
+some classes only, three of each. With 1,000 labels of 26 letters, first labels of all letters left
+a component whose log evidence was 1,200 behind.
 """
 
 from collections.abc import Iterator
@@ -39,8 +39,8 @@ N_CHECKED = 30  # labels that tell which components are out of the question
 N_FIRST = 60  # labels that are compared next
 A_CLASS = 3  # labels of each class that are compared; of many classes only some are compared first
 BEHIND = 7.0  # log weight behind the largest, from which a component is left out
-OF_BLOCK = 3.0  # the same behind the largest of a block that is behind others, and as a share of
-OF_BLOCK_SHARE = 0.2  # what the labels to come may add to the difference of two blocks
+OF_BLOCK = 3.0  # the same behind the largest of a block that is behind others, at least
+OF_BLOCK_SHARE = 0.2  # share of √n, for n labels to come, that it is if that is more
 FAR_BEHIND = 10.0  # the same, given N_CHECKED labels
 N_TRIED = 3  # last sweeps, by whose gain that of those to come is judged
 SLACK = 2.0  # nats that these may add to the evidence beside twice that gain
