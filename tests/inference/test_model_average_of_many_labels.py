@@ -30,6 +30,7 @@ from graphuq.inference.model_average.component_gaussians import ComponentGaussia
 from graphuq.inference.model_average.components import Components
 from graphuq.inference.model_average.likely_components import (
     _fitted,
+    _Reach,
     fits_of,
     keep_earlier,
     likely_components,
@@ -438,6 +439,14 @@ def test_sweeps_end_where_the_evidence_is_out_of_reach():
     assert found.n_sweeps == 4
     assert not found.converged
     assert found.log_evidence == seen[-1]
+
+
+def test_sweeps_whose_evidence_swings_go_on():
+    """The evidence of 120 labels of letters: after eight sweeps it is that of three before."""
+    swings = [-1006.7, -696.6, -603.5, -409.0, -370.4, -378.8, -370.2, -366.6, -353.1, -353.7]
+    assert all(map(_Reach(-356.2), swings))
+    settled = [-409.0, -372.4, -367.3, -366.9, -366.7, -366.6]
+    assert [*map(_Reach(-356.2), settled)] == [True] * 5 + [False]
 
 
 def test_one_posterior_of_several_classes_needs_no_draws_beyond_sweeps(monkeypatch):

@@ -360,7 +360,7 @@ class _Reach:
         self._evidence.append(log_evidence)
         if len(self._evidence) < 2 * N_TRIED:
             return True
-        gain = abs(log_evidence - self._evidence[-1 - N_TRIED])
+        gain = float(np.ptp(self._evidence[-1 - N_TRIED :]))  # it may swing
         return bool(log_evidence + 2 * gain + SLACK >= self.bar)
 
 
