@@ -15,6 +15,7 @@ from graphuq_papers.base import Context
 from graphuq_papers.bertozzi import hyperspectral, optimization, setup
 from graphuq_papers.bertozzi.dimension import NOISE, _gibbs, _loadings, _pcn, _random_walk
 from graphuq_papers.bertozzi.gas_plume import gas_plume
+from graphuq_papers.bertozzi.optimum import EPSILON, MAX_STEPS, WELL_NOISE, algorithm4
 from graphuq_papers.bertozzi.setup import protocol, truncated, voting
 from graphuq_papers.catalogue import PAPERS
 from graphuq_papers.problems import choose, share
@@ -22,8 +23,25 @@ from graphuq_papers.problems import choose, share
 
 def test_all_tables_and_figures_are_registered():
     figures = {f"figure{k}" for k in range(1, 15)}
-    assert set(PAPERS["bertozzi"]) == figures | {"table1", "table2", "dimension", "truncation"}
+    others = {"table1", "table2", "dimension", "optimum", "truncation"}
+    assert set(PAPERS["bertozzi"]) == figures | others
     assert all(e.title and e.name == name for name, e in PAPERS["bertozzi"].items())
+
+
+@pytest.mark.parametrize("model", ["probit", "Ginzburg-Landau"])
+def test_the_gradient_flow_as_printed_reaches_the_optimum(model):
+    """Algorithm 4 with a fixed step ends where Newton's method does."""
+    spectrum = gq.laplacian_spectrum(gq.graphs.from_adjacency(random_adjacency(20, 0)))
+    likelihood = gq.likelihoods.Probit(0.1)
+    if model != "probit":
+        likelihood = gq.likelihoods.GinzburgLandau(EPSILON, WELL_NOISE)
+    posterior = gq.Posterior(
+        spectrum, gq.priors.InverseLaplacian(), likelihood, [0, 1, 2, 3], [1, -1, 1, -1]
+    )
+    start = gq.infer(posterior, gq.inference.MAP()).latent_mean
+    found, n_steps = algorithm4(posterior, model, np.zeros(20) + 0.5 * start)
+    assert 10 < n_steps < MAX_STEPS - 1
+    np.testing.assert_allclose(found, start, atol=1e-5)
 
 
 def test_likelihood_of_one_label():
@@ -132,7 +150,7 @@ def test_shares():
 
 @pytest.mark.slow
 def test_maximum_a_posteriori_study():
-    problem = optimization.moons(0.06, 0)
+    problem = optimization.moons(Context(), 0.06, 0)
     found = optimization._accuracies(problem, 0.03, 0)
     assert set(found) == set(optimization.METHODS)
     assert found["probit"] > 0.8

@@ -28,6 +28,20 @@ def test_newsgroups_have_the_sizes_of_the_paper(data_folder):
         gq.datasets.load_newsgroups(("sci.space", "sci.med"), folder=data_folder)
 
 
+@pytest.mark.slow
+def test_classical_weights_of_words(data_folder):
+    """They are log(N/df) where the default is log(N/df) + 1, and rows have unit length."""
+    pair = ("talk.religion.misc", "alt.atheism")
+    plain = gq.datasets.load_newsgroups(pair, folder=data_folder)
+    classical = gq.datasets.load_newsgroups(pair, folder=data_folder, classical_idf=True)
+    assert plain.feature_names == classical.feature_names
+    idf = np.log(len(plain.classes) / np.diff(plain.features.tocsc().indptr))
+    counts = plain.features.toarray()[:50] / (idf + 1)  # up to a factor for each row
+    expected = counts * idf
+    expected /= np.linalg.norm(expected, axis=1, keepdims=True)
+    np.testing.assert_allclose(classical.features.toarray()[:50], expected, atol=1e-12)
+
+
 def test_missing_newsgroups(tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     with pytest.raises(StorageError, match="in no data folder"):

@@ -3,6 +3,7 @@
 import dataclasses
 import re
 from collections.abc import Callable, Iterable, Sequence
+from math import inf
 from pathlib import Path
 from typing import NamedTuple, TypeVar
 
@@ -11,6 +12,7 @@ from matplotlib.figure import Figure
 
 from graphuq import __version__
 from graphuq.cli import atomic_write, embedded, write_page
+from graphuq_papers.checks import require
 from graphuq_papers.claims import Claim, Judged, Row
 
 T = TypeVar("T")
@@ -32,11 +34,34 @@ class Context:
         downloaded.
     seed : int, default 0
         Seed of every random choice.
+    distance : tuple of two floats, default (2, 2)
+        p ≥ 1 and q > 0 of the distances ``‖x − y‖_p^q`` of votes, moons and digits, which stand for
+        the squared ones of the papers (Chen, §1.2.1).
+    classical_idf : bool, default False
+        Weights of words in texts; see `graphuq.datasets.load_newsgroups`.
     """
 
     quick: bool = False
     folder: Path | None = None
     seed: int = 0
+    distance: tuple[float, float] = (2.0, 2.0)
+    classical_idf: bool = False
+
+    def __post_init__(self) -> None:
+        p, q = self.distance
+        require(p >= 1 and 0 < q < inf, "distance", f"{p:g} {q:g}", "use p ≥ 1 and q > 0")
+
+    @property
+    def chosen(self) -> list[str]:
+        """What differs from the papers, at full size, in words."""
+        p, q = self.distance
+        words = {
+            "quick": self.quick,
+            f"random state {self.seed}": self.seed != 0,
+            f"distance {p:g} {q:g}": not p == q == 2,
+            "classical idf": self.classical_idf,
+        }
+        return [word for word, applies in words.items() if applies]
 
     def pick(self, quick: T, full: T) -> T:
         """Return `quick` for a quick run and `full` otherwise."""

@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Float, Int
+from scipy.spatial.distance import cdist
 
 from graphuq import Posterior, Result, Spectrum, laplacian_spectrum
 from graphuq.datasets import load_mnist, two_moons
@@ -45,14 +46,29 @@ class Problem(NamedTuple):
         return Posterior(self.spectrum, prior, likelihood, labelled, self.truth[labelled])
 
 
+def space(
+    context: Context, features: Float[np.ndarray, "N d"]
+) -> tuple[Float[np.ndarray, "N n"], str]:
+    """Return what a graph is made of, and its metric.
+
+    That is the features, or for p and q other than 2 the distances ``‖x − y‖_p^(q/2)``: weights are
+    functions of their squares.
+    """
+    p, q = context.distance
+    if p == q == 2:
+        return features, "euclidean"
+    return cdist(features, features, "minkowski", p=p) ** (q / 2), "precomputed"
+
+
 @lru_cache(maxsize=2)
-def moons(noise_std: float, seed: int) -> Problem:
+def moons(context: Context, noise_std: float, seed: int) -> Problem:
     """Return two moons: 2,000 points in 100 dimensions on a complete graph.
 
     The weights are self-tuning with K = 10; the spectrum has 150 eigenpairs.
     """
     data = two_moons(2000, 100, noise_std, rng=seed)
-    graph = complete_graph(data.features, "self-tuning", n_neighbors=10)
+    points, metric = space(context, data.features)
+    graph = complete_graph(points, "self-tuning", n_neighbors=10, metric=metric)
     spectrum = laplacian_spectrum(graph, n_eigenpairs=MOONS_PAIRS, solver="dense")
     return Problem(spectrum, data.signs(1))
 
@@ -70,16 +86,21 @@ def mnist(
     """
     data = load_mnist(pair, n_each, n_components=50, folder=context.folder)
     pictures = load_mnist(pair, n_each, folder=context.folder).features.reshape(-1, 28, 28)
-    spectrum = laplacian_spectrum(knn_graph(data.features, 20), n_eigenpairs=n_eigenpairs)
-    return Problem(spectrum, data.signs(pair[0]), pictures)
+    return Problem(_of_images(context, data.features, n_eigenpairs), data.signs(pair[0]), pictures)
 
 
 @lru_cache(maxsize=2)
 def digits(context: Context, classes: tuple[int, ...], n_each: int, n_eigenpairs: int) -> Problem:
     """Return three or more digits of MNIST on the graph of `mnist`; `truth` has class codes."""
     data = load_mnist(classes, n_each, n_components=50, folder=context.folder)
-    spectrum = laplacian_spectrum(knn_graph(data.features, 20), n_eigenpairs=n_eigenpairs)
+    spectrum = _of_images(context, data.features, n_eigenpairs)
     return Problem(spectrum, data.codes().astype(np.float64))
+
+
+def _of_images(context: Context, features: Float[np.ndarray, "N d"], n_eigenpairs: int) -> Spectrum:
+    """Return the spectrum of the graph of 20 nearest neighbours with self-tuning weights."""
+    points, metric = space(context, features)
+    return laplacian_spectrum(knn_graph(points, 20, metric=metric), n_eigenpairs=n_eigenpairs)
 
 
 def choose(

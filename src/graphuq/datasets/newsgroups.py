@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy import sparse
 from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.preprocessing import normalize
 
 from graphuq.datasets.base import Dataset, RemoteFile, find_local, locate
 from graphuq.errors import StorageError, require
@@ -56,7 +57,10 @@ class Post(NamedTuple):
 
 
 def load_newsgroups(
-    groups: tuple[str, ...] = GROUPS, *, folder: str | Path | None = None
+    groups: tuple[str, ...] = GROUPS,
+    *,
+    classical_idf: bool = False,
+    folder: str | Path | None = None,
 ) -> Dataset:
     """Load the newsgroups of Zhu, Lafferty & Ghahramani as sparse tf-idf vectors of unit length.
 
@@ -70,6 +74,9 @@ def load_newsgroups(
     ----------
     groups : tuple of str
         Two or more of `GROUPS`; all six by default.
+    classical_idf : bool, default False
+        A word of ``df`` of N posts has the weight ``log(N/df)`` (Spärck Jones 1972), which is 0
+        for a word of all posts. By default it is ``log(N/df) + 1``, as scikit-learn has it.
     folder : path, optional
         Data folder that holds ``newsgroups/six-groups-19997.tar.xz``. There is no public copy to
         download.
@@ -99,6 +106,8 @@ def load_newsgroups(
     texts = [f"{post.sender}\n{post.subject}\n{post.body}" for post in kept]
     words = TfidfVectorizer(token_pattern=r"[a-z]{2,}", sublinear_tf=False, smooth_idf=False)
     features = words.fit_transform(texts)
+    if classical_idf:
+        features = normalize(features @ sparse.diags_array(1 - 1 / words.idf_))
     return Dataset(
         features=sparse.csr_array(features.astype(np.float64)),
         classes=np.array([post.group for post in kept]),

@@ -1,4 +1,4 @@
-"""Figures and tables of Bertozzi, Luo, Stuart & Zygalakis (2018), and two studies of ours."""
+"""Figures and tables of Bertozzi, Luo, Stuart & Zygalakis (2018), and three studies of ours."""
 
 from graphuq_papers.base import registered
 from graphuq_papers.bertozzi.algorithms import figure9
@@ -6,6 +6,7 @@ from graphuq_papers.bertozzi.dimension import dimension
 from graphuq_papers.bertozzi.hyperspectral import figure10, figure11
 from graphuq_papers.bertozzi.marginals import figure4
 from graphuq_papers.bertozzi.optimization import figure13, figure14
+from graphuq_papers.bertozzi.optimum import optimum
 from graphuq_papers.bertozzi.pictures import figure1, figure2, figure3, figure5
 from graphuq_papers.bertozzi.plume_optimum import figure12
 from graphuq_papers.bertozzi.timing import table2
@@ -30,5 +31,6 @@ EXPERIMENTS = registered(
     figure14,
     table2,
     dimension,
+    optimum,
     truncation,
 )

@@ -15,6 +15,7 @@ from graphuq.priors import InverseLaplacian
 from graphuq.results import convergence_of
 from graphuq_papers.base import Context, Outcome, experiment
 from graphuq_papers.claims import Claim, Finding, Row, cells, finding, listed
+from graphuq_papers.problems import space
 
 NOISE, BETA, N_LABELS, N_CHAINS = 0.5, 0.2, 10, 4  # γ, β of both chains, J
 ESS = "effective draws in 1,000 steps"  # column, of the mean label
@@ -39,7 +40,7 @@ def dimension(context: Context) -> Outcome:
     n_steps = context.pick(4_000, 20_000)
     rows: list[Row] = []
     for size in sizes:
-        posterior = _posterior(size)
+        posterior = _posterior(context, size)
         for name, make in ((PCN, _pcn), (WALK, _random_walk), (GIBBS, _gibbs)):
             accepted, labels = [], []
             for chain in range(N_CHAINS):
@@ -70,9 +71,10 @@ def dimension(context: Context) -> Outcome:
     )
 
 
-def _posterior(size: int) -> Posterior:
+def _posterior(context: Context, size: int) -> Posterior:
     data = two_moons(size, 100, 0.06, rng=0)
-    graph = complete_graph(data.features, "self-tuning", n_neighbors=10)
+    points, metric = space(context, data.features)
+    graph = complete_graph(points, "self-tuning", n_neighbors=10, metric=metric)
     truth = data.signs(1)
     labelled = np.concatenate([np.flatnonzero(truth == sign)[: N_LABELS // 2] for sign in (-1, 1)])
     spectrum = laplacian_spectrum(graph, n_eigenpairs=size, solver="dense")

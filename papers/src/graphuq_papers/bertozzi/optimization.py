@@ -88,7 +88,7 @@ def figure13(context: Context) -> Outcome:
     for sigma in sigmas:
         found: dict[tuple[float, str], list[float]] = {}
         for trial in context.trials(3, 50):
-            problem = moons(sigma, trial)
+            problem = moons(context, sigma, trial)
             for fraction in SHARES:
                 for method, value in _accuracies(problem, fraction, trial).items():
                     found.setdefault((fraction, method), []).append(value)

@@ -80,7 +80,7 @@ def figure2(context: Context) -> Outcome:
     """Spectra of the four graph Laplacians."""
     spectra = {
         "MNIST (4, 9)": mnist(context, (4, 9)).spectrum,
-        "two moons": moons(0.06, 0).spectrum,
+        "two moons": moons(context, 0.06, 0).spectrum,
         "voting records": voting(context).spectrum,
         "gas plume (simulated)": plume(context).spectrum,
     }

@@ -15,7 +15,7 @@ from graphuq.graphs import complete_graph
 from graphuq.inference import PCN, Sampler
 from graphuq.results import draws as draws_of
 from graphuq_papers.base import Context
-from graphuq_papers.problems import Problem
+from graphuq_papers.problems import Problem, space
 
 KEPT = 2_000  # draws stored per chain of the paper's protocol; the others are thinned out
 BLOCK_NUMBERS = 10_000_000  # draws × nodes per block: 80 MB in double precision
@@ -28,7 +28,8 @@ def voting(context: Context, algorithm: str = "full", n_eigenpairs: int | None =
     Democrats have class +1. `algorithm` and `n_eigenpairs` are those of `laplacian_spectrum`.
     """
     data = load_voting(context.folder)
-    graph = complete_graph(data.features, "gaussian", scale=1.25)
+    points, metric = space(context, data.features)
+    graph = complete_graph(points, "gaussian", scale=1.25, metric=metric)
     # For the approximation, λ̄ is the last computed eigenvalue.
     spectrum = laplacian_spectrum(graph, n_eigenpairs=n_eigenpairs, algorithm=algorithm)
     return Problem(spectrum, data.signs("democrat"))

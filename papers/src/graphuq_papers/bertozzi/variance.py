@@ -191,7 +191,8 @@ def figure6(context: Context) -> Outcome:
     """Label variance on two moons against the noise σ of the features; 3 % labelled, γ = 0.1."""
     sigmas = context.pick((0.02, 0.07, 0.12), tuple(np.arange(2, 13) / 100))
     cases = [
-        FigurePoint("two moons", float(s), 0.03, 0.1, partial(moons, float(s))) for s in sigmas
+        FigurePoint("two moons", float(s), 0.03, 0.1, partial(moons, context, float(s)))
+        for s in sigmas
     ]
     return _study(context, cases, "standard deviation σ of the feature noise", 0.3, True)
 
@@ -200,7 +201,9 @@ def figure6(context: Context) -> Outcome:
 def figure7(context: Context) -> Outcome:
     """Label variance against the share of labelled nodes; γ = 0.1."""
     shares = context.pick((0.01, 0.03, 0.1), (0.01, 0.02, 0.03, 0.04, 0.06, 0.08, 0.1))
-    cases = [FigurePoint("two moons", part, part, 0.1, partial(moons, 0.06)) for part in shares]
+    cases = [
+        FigurePoint("two moons", part, part, 0.1, partial(moons, context, 0.06)) for part in shares
+    ]
     cases += [
         FigurePoint("MNIST (4, 9)", part, part, 0.1, partial(_digits, context)) for part in shares
     ]
@@ -214,7 +217,10 @@ def figure7(context: Context) -> Outcome:
 def figure8(context: Context) -> Outcome:
     """Label variance against the label noise γ; 3 % (two moons) and 4 % (MNIST) labelled."""
     noises = context.pick((0.1, 0.3, 1.0), (0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 1.0))
-    cases = [FigurePoint("two moons", noise, 0.03, noise, partial(moons, 0.06)) for noise in noises]
+    cases = [
+        FigurePoint("two moons", noise, 0.03, noise, partial(moons, context, 0.06))
+        for noise in noises
+    ]
     cases += [
         FigurePoint("MNIST (4, 9)", noise, 0.04, noise, partial(_digits, context))
         for noise in noises

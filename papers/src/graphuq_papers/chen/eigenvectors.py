@@ -12,7 +12,7 @@ from graphuq.graphs import complete_graph
 from graphuq_papers.base import Context, Outcome, experiment
 from graphuq_papers.chen.setup import voting
 from graphuq_papers.claims import Claim, Finding, Row, cell, cells, finding
-from graphuq_papers.problems import Problem, mnist, moons
+from graphuq_papers.problems import Problem, mnist, moons, space
 
 SHOWN = 9  # eigenvectors per figure, as in the paper
 
@@ -54,19 +54,20 @@ def figure1(context: Context) -> Outcome:
 @experiment(Claim("A low eigenvector tells the moons apart.", _tells(SHOWN - 1)))
 def figure2(context: Context) -> Outcome:
     """First nine eigenvectors: two moons, σ = 0.04, self-tuning weights, symmetric Laplacian."""
-    return _eigenvectors(moons(0.04, context.seed), "two moons, self-tuning weights")
+    return _eigenvectors(moons(context, 0.04, context.seed), "two moons, self-tuning weights")
 
 
 @experiment(Claim("Eigenvectors of fixed-length weights hold less of the classes.", _less))
 def figure3(context: Context) -> Outcome:
     """First nine eigenvectors: two moons, σ = 0.04, Gaussian weights, unnormalised Laplacian."""
     data = two_moons(2000, 100, 0.04, rng=context.seed)
-    graph = complete_graph(data.features, "gaussian", scale=1.0)
+    points, metric = space(context, data.features)
+    graph = complete_graph(points, "gaussian", scale=1.0, metric=metric)
     spectrum = laplacian_spectrum(graph, "unnormalized", n_eigenpairs=SHOWN, solver="dense")
     found = _eigenvectors(
         Problem(spectrum, data.signs(1)), "two moons, Gaussian weights of fixed length scale"
     )
-    other = _unexplained(moons(0.04, context.seed))
+    other = _unexplained(moons(context, 0.04, context.seed))
     return dataclasses.replace(found, rows=[*found.rows, {"j": SELF_TUNING, UNEXPLAINED: other}])
 
 

@@ -82,7 +82,7 @@ def figure8(context: Context) -> Outcome:
 def figure9(context: Context) -> Outcome:
     """Posterior of α: two moons, σ = 0.15, τ = 0, M = 50, 1 % labelled, γ = 0.15."""
     prior = Matern(tau=0.0, alpha=Uniform(0.1, 60.0), truncation=50)
-    pair = _run(context, moons(0.15, context.seed), prior, 0.01, 0.15)
+    pair = _run(context, moons(context, 0.15, context.seed), prior, 0.01, 0.15)
     return _trace(pair, "alpha", "in the paper the trace drifts down from its start")
 
 
@@ -106,7 +106,7 @@ def figure11(context: Context) -> Outcome:
 @lru_cache(maxsize=2)
 def _truncation(context: Context, sigma: float) -> Pair:
     prior = Matern(tau=0.0, alpha=1.0, truncation=TRUNCATIONS)
-    return _run(context, moons(sigma, context.seed), prior, 0.01, sigma)
+    return _run(context, moons(context, sigma, context.seed), prior, 0.01, sigma)
 
 
 def _run(context: Context, problem: Problem, prior: Prior, fraction: float, gamma: float) -> Pair:
@@ -152,7 +152,7 @@ def _truncation_rows(context: Context, sigma: float) -> list[Row]:
     """Return quartiles over trials of the mean, median and 1 % quantile of M for one σ."""
     found = []
     for trial in context.trials(3, 50):
-        problem = moons(sigma, trial)
+        problem = moons(context, sigma, trial)
         prior = Matern(tau=0.0, alpha=1.0, truncation=TRUNCATIONS)
         labelled = share(problem.truth, 0.01, trial)
         posterior = problem.posterior(LevelSet(sigma), labelled, prior)

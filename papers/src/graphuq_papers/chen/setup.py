@@ -19,12 +19,14 @@ from graphuq.results import label_mean
 from graphuq.scores import accuracy
 from graphuq_papers.base import Context
 from graphuq_papers.claims import Row
-from graphuq_papers.problems import Problem, rhat
+from graphuq_papers.problems import Problem, rhat, space
 
 # The paper's symbols of the hyperparameters.
 SYMBOLS = {"tau": "τ", "alpha": "α", "truncation": "M"}
 KEPT = 2_000  # draws stored per chain of the paper's protocol; the others are thinned out
 N_MODES, BETA = 50, 0.1  # of several classes: M where it is fixed, β of the paper's chain
+GREY, LIGHT, ORANGE = "#4b5563", "#9dbce6", "#c2410c"
+SHOWN_STEPS, N_BINS = 250, 25  # of a trace, at most about twice as many; of a histogram
 ACCEPTANCE = 0.5  # acceptance rate to which the paper tunes its step sizes, if it tunes them
 
 
@@ -35,7 +37,8 @@ def voting(context: Context) -> Problem:
     The spectrum has all eigenpairs of the unnormalised Laplacian.
     """
     data = load_voting(context.folder)
-    graph = complete_graph(data.features, "gaussian", scale=1.0)
+    points, metric = space(context, data.features)
+    graph = complete_graph(points, "gaussian", scale=1.0, metric=metric)
     return Problem(laplacian_spectrum(graph, "unnormalized"), data.signs("democrat"))
 
 

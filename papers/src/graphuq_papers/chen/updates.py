@@ -46,7 +46,7 @@ def _better_than(form: str) -> Claim:
 @experiment(*map(_better_than, list(FORMS)[1:]))
 def updates(context: Context) -> Outcome:
     """Centred and non-centred, separate and block updates of model C: two moons, σ = 0.06."""
-    problem = moons(0.06, 0)
+    problem = moons(context, 0.06, 0)
     n_steps = context.pick(10_000, 50_000)
     labelled = share(problem.truth, 0.03, context.seed)
     rows: list[Row] = []

@@ -26,7 +26,12 @@ def reproduce(
         list[str] | None,
         typer.Argument(metavar="NAMES", help="Tables and figures, such as table1 figure9."),
     ] = None,
-    show_list: Annotated[bool, typer.Option("--list", help="List the tables and figures.")] = False,
+    show_list: Annotated[
+        bool,
+        typer.Option(
+            "--list", help="List the tables and figures, and what the last run said of each claim."
+        ),
+    ] = False,
     everything: Annotated[
         bool, typer.Option("--all", help="Run all of them, and write index.html.")
     ] = False,
@@ -52,31 +57,43 @@ def reproduce(
         ),
     ] = None,
     random_state: Annotated[int, typer.Option(metavar="NUMBER", help="Random seed.")] = 0,
+    distance: Annotated[
+        tuple[float, float],
+        typer.Option(
+            metavar="P Q",
+            help="Use ‖x − y‖_P^Q as the squared distance of votes, moons and digits.",
+            show_default="2 2",
+        ),
+    ] = (2.0, 2.0),
+    classical_idf: Annotated[
+        bool,
+        typer.Option("--classical-idf", help="Weigh words of texts by log(N/df), without + 1."),
+    ] = False,
 ) -> None:
     """Reproduce tables and figures of PAPER.
 
     Each compares the published number, the number from the published protocol, and the number from
     converged chains, and says whether what the paper claims of it holds. It writes NAME.csv,
-    NAME.txt and, for a figure, NAME.png.
+    NAME.txt, NAME.json (the verdicts, which --list shows) and, for a figure, NAME.png.
     """
     from graphuq_papers.base import Context, Done, write_outcome, write_summary
     from graphuq_papers.catalogue import PAPERS
     from graphuq_papers.claims import Judged, claims_text
+    from graphuq_papers.verdicts import write_verdicts
 
     known = ", ".join(PAPERS)
     require(paper is None or paper in PAPERS, "PAPER", f"{paper!r} is unknown", f"use {known}")
     require(
-        paper is not None or (everything and not show_list),
+        paper is not None or everything,
         "PAPER", "not given", f"name {known}, or use --all",
     )  # fmt: skip
     chosen = _chosen(paper, list(names or []), everything or show_list)
     facts = the_facts()
-    if show_list:
-        rows = [{"paper": of, "name": one.name, "title": one.title} for of, one in chosen]
-        facts.each("{name:10} {title}", experiments=rows)
-        return
-    context = Context(quick=quick, folder=folder, seed=random_state)
     root = output or (Path("out") if paper is None else Path("out") / paper)
+    if show_list:
+        _say_list(facts, [(of, one, root if paper else root / of) for of, one in chosen])
+        return
+    context = Context(quick, folder, random_state, distance, classical_idf)
     title = "graphuq reproduce" + ("" if paper is None else f" {paper}")
     found: list[Done] = []
     with output_folder(root):
@@ -87,6 +104,7 @@ def reproduce(
                 found.append(Done(of, experiment, outcome, time.perf_counter() - began))
                 with atomic_folder(results) as writing:
                     paths = write_outcome(outcome, writing, experiment.name)
+                    paths.append(write_verdicts(found[-1], context, writing))
             _say_outcome(facts, found[-1], [results / path.name for path in paths])
             if everything:  # after each one, so that an interruption keeps the finished results
                 write_summary(title, found, root / "index.html", quick)
@@ -127,6 +145,21 @@ def _say_outcome(facts: Facts, done: "Done", files: list[Path]) -> None:
     facts.say("{lines}", experiments=[*facts.found.get("experiments", []), one], shown=shown)
 
 
+def _say_list(facts: Facts, chosen: "list[tuple[str, Experiment, Path]]") -> None:
+    """Say what there is, and what the last run in a folder said of each claim."""
+    from graphuq_papers.verdicts import last_verdicts
+
+    rows, lines = [], []
+    for of, one, results in chosen:
+        claims = last_verdicts(one, results)
+        rows.append({"paper": of, "name": one.name, "title": one.title, "claims": claims})
+        lines.append(f"{of} {one.name}: {one.title}")
+        for claim in claims:
+            settings = f" ({', '.join(claim['settings'])})" if claim["settings"] else ""
+            lines.append(f"  {claim['status']}{settings}: {claim['claim']}")
+    facts.say("{lines}", experiments=rows, shown={"lines": "\n".join(lines)})
+
+
 def _chosen(
     paper: str | None, names: list[str], everything: bool
 ) -> "list[tuple[str, Experiment]]":
@@ -148,5 +181,6 @@ def _chosen(
             "NAMES", "nothing to run", f"name some of {', '.join(known)}, or use --all"
         )
     for name in names:
-        require(name in known, "NAMES", f"{name!r} is unknown", "see graphuq reproduce --list")
+        remedy = f"see graphuq reproduce {paper} --list"
+        require(name in known, "NAMES", f"{name!r} is unknown", remedy)
     return [(paper, known[name]) for name in names]

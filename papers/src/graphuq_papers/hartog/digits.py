@@ -19,7 +19,7 @@ from graphuq.scores import accuracy
 from graphuq_papers.base import Context, Outcome, experiment
 from graphuq_papers.claims import Claim, Finding, Row, finding
 from graphuq_papers.hartog.setup import PAPERS, PROPER, run, series
-from graphuq_papers.problems import rhat
+from graphuq_papers.problems import rhat, space
 
 TRAINING = {4: 5_842, 9: 5_949}  # images of each digit in the training set of MNIST
 MAX_PAIRS = 600  # eigenpairs of the truncated method; it rejects proposals of a larger k
@@ -107,7 +107,8 @@ def _methods(
 ) -> list[Row]:
     """Return the seconds from the graph to the result, and the accuracy, of each method."""
     n, max_draws = len(features), context.pick(*MAX_DRAWS)
-    graph = knn_graph(features, 15, "unweighted")
+    points, metric = space(context, features)
+    graph = knn_graph(points, 15, "unweighted", metric=metric)
     rows = []
     for name, n_pairs, truncation, method in (
         ("truncated, default", min(n, MAX_PAIRS), None, ReversibleJump()),

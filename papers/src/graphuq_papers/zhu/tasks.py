@@ -18,6 +18,7 @@ from graphuq.priors import RegularizedLaplacian
 from graphuq.results import class_thresholds
 from graphuq.scores import accuracy
 from graphuq_papers.base import Context
+from graphuq_papers.problems import space
 
 # The values of β, σ and γ are those of the paper.
 PRIOR, LIKELIHOOD = RegularizedLaplacian(beta=0.1, sigma=1000.0), Logistic(steepness=1.0)
@@ -76,14 +77,15 @@ def task(name: str, context: Context) -> Task:
         n_each = context.pick(120, 400) if name == "o/e" else context.pick(350, 1100)
         data = load_mnist(digits, n_each, folder=context.folder, rng=context.seed)
         first = data.classes % 2 == 1 if name == "o/e" else data.classes == digits[0]
-        distances = _distances(data.features, "euclidean")
+        distances = _distances(*space(context, data.features))
     else:
         pairs = {
             "b/h": ("rec.sport.baseball", "rec.sport.hockey"),
             "p/m": ("comp.sys.ibm.pc.hardware", "comp.sys.mac.hardware"),
             "r/a": ("talk.religion.misc", "alt.atheism"),
         }
-        data = load_newsgroups(pairs[name], folder=context.folder)
+        classical = context.classical_idf
+        data = load_newsgroups(pairs[name], classical_idf=classical, folder=context.folder)
         if context.quick:
             data = data.of_classes(pairs[name], 350, context.seed)
         first = data.classes == pairs[name][0]
