@@ -177,21 +177,36 @@ def learn(context: Context, posterior: Posterior, seed: int, **options: Any) -> 
 
 
 def draw(pair: Pair, title: str) -> Figure:
-    """Draw each hyperparameter: trace of the paper's chain, and converged posterior beside it."""
+    """Draw each hyperparameter: the trace of the paper's chain, posteriors and prior.
+
+    The paper's chain counts from its second half on.
+    """
     names = [name for name, v in pair.converged.hyperparameters.items() if v.ndim == 2]
-    figure = Figure(figsize=(9.5, 2.5 * len(names)), layout="constrained")
+    figure = Figure(figsize=(9.5, 2.8 * len(names)), layout="constrained")
     grid = np.atleast_2d(figure.subplots(len(names), 2, width_ratios=(2, 1)))
     for (left, right), name in zip(grid, names, strict=True):
         trace = pair.protocol.hyperparameters[name][0]
         steps = np.arange(1, len(trace) + 1) * draws_of(pair.protocol).thin
-        left.plot(steps, trace, color="#8a8f98", linewidth=0.7)
+        shown = slice(None, None, max(1, len(trace) // SHOWN_STEPS))
+        left.plot(steps[shown], trace[shown], color=GREY, linewidth=0.9)
         symbol = SYMBOLS.get(name, name)
         left.set(xlabel="step of the paper's chain", ylabel=symbol, title=title)
         values = pair.converged.hyperparameters[name].ravel()
+        low, high = values.min(), values.max()
         whole = bool((values == np.round(values)).all())
-        bins: Any = np.arange(values.min() - 0.5, values.max() + 1) if whole else 60
-        right.hist(values, bins=bins, density=True, color="#3b6fb6")
-        right.set(xlabel=symbol, ylabel="posterior density", xlim=(None, None))
+        width = max(1, round((high - low) / N_BINS))
+        bins: Any = np.arange(low, high + 1 + width, width) - 0.5 if whole else N_BINS
+        right.hist(values, bins=bins, density=True, color=LIGHT, label="converged")
+        half = trace[len(trace) // 2 :]
+        style: Any = {"histtype": "step", "color": GREY, "linewidth": 1.2}
+        right.hist(half, bins=bins, density=True, label="paper's chain", **style)
+        prior = pair.converged.posterior.prior.learnt[name].frozen
+        at = np.arange(low, high + 1) if whole else np.linspace(low, high, 200)
+        density = prior.pmf(at) if whole else prior.pdf(at)
+        right.plot(at, density, "--", color=ORANGE, linewidth=1.2, label="prior")
+        right.set(xlabel=symbol, ylabel="density")
+        style = {"frameon": False, "fontsize": 8, "ncols": 3, "columnspacing": 1.0}
+        right.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), **style)
         for axes in (left, right):
             axes.spines[["top", "right"]].set_visible(False)
     return figure

@@ -20,7 +20,8 @@ from graphuq_papers.problems import rhat
 RATES = (0.0, 0.1, 1.0)  # ρ, the rate of the prior of k
 PAPER_NODES = 848  # nodes of the small-world graph of the paper
 MISSING = 0.2  # share of nodes without a label
-BLUE, ORANGE, GREY = "#3b6fb6", "#c2410c", "#8a8f98"
+BLUE, ORANGE, GREY, DARK = "#3b6fb6", "#c2410c", "#8a8f98", "#4b5563"
+SHOWN_DRAWS = 250  # of a trace, at most about twice as many
 
 
 class Simulated(NamedTuple):
@@ -189,11 +190,11 @@ def figure4(context: Context) -> Outcome:
 
 
 def _posteriors(context: Context, data: Simulated, name: str) -> Outcome:
-    figure = Figure(figsize=(10.5, 5.4), layout="constrained")
-    grid = figure.subplots(2, len(RATES), height_ratios=(2, 1))
+    figure = Figure(figsize=(10.5, 6.6), layout="constrained")
+    grid = figure.subplots(3, len(RATES), height_ratios=(2, 1, 1))
     order = np.arange(len(data.soft)) if name == "path" else np.argsort(data.soft)
     rows: list[Row] = []
-    for (above, below), rate in zip(grid.T, RATES, strict=True):
+    for (above, *traces), rate in zip(grid.T, RATES, strict=True):
         parts = data.spectrum, data.labelled, data.labels[data.labelled], rate
         chain = protocol(context, series(*parts, improper()))
         result = converged(context, series(*parts, PROPER))
@@ -206,20 +207,23 @@ def _posteriors(context: Context, data: Simulated, name: str) -> Outcome:
         line, dashed = ("-", "--") if name == "path" else (".", ".")  # the other is jagged
         for mean, style, color, label in (
             (soft_label_mean(result), line, BLUE, "posterior mean"),
-            (soft_label_mean(chain), dashed, GREY, "mean of the paper's chain"),
+            (soft_label_mean(chain), dashed, DARK, "mean of the paper's chain"),
         ):
             above.plot(mean[order], style, color=color, linewidth=1, markersize=1.5, label=label)
         xlabel = "node" if name == "path" else "node, in order of the true soft label"
-        above.set(title=f"ρ = {rate:g}", xlabel=xlabel, ylabel="soft label", ylim=(0, 1))
-        draws = chain.hyperparameters["truncation"][0]
-        below.plot(draws, color=GREY, linewidth=0.6, zorder=3)
-        many = result.hyperparameters["truncation"]
-        below.plot(many[0], color=BLUE, linewidth=0.6)
-        below.set_title("grey: the paper's chain; blue: the default's", fontsize=8)
-        below.set(xlabel="stored draw", ylabel="k")
-        below.yaxis.get_major_locator().set_params(integer=True)
-        for axes in (above, below):
+        above.set(title=f"ρ = {rate:g}", xlabel=xlabel, ylim=(0, 1))
+        found = [one.hyperparameters["truncation"][0] for one in (chain, result)]
+        for axes, draws_of_k, color in zip(traces, found, (DARK, BLUE), strict=True):
+            kept = np.arange(0, len(draws_of_k), max(1, len(draws_of_k) // SHOWN_DRAWS))
+            axes.plot(kept, draws_of_k[kept], color=color, linewidth=0.8, drawstyle="steps-mid")
+            axes.set(xlabel="stored draw", ylim=(0, 1.05 * max(map(np.max, found))))
+            axes.yaxis.get_major_locator().set_params(integer=True)
+        for axes in (above, *traces):
             axes.spines[["top", "right"]].set_visible(False)
+    for axes, name_of_row in zip(
+        grid[:, 0], ("soft label", "k, paper's chain", "k, default's chain"), strict=True
+    ):
+        axes.set_ylabel(name_of_row)
     grid[0, -1].legend(frameon=False, fontsize=8)
 
     def values(quantity: str, which: str, form: str) -> str:

@@ -142,16 +142,22 @@ def figure5(context: Context) -> Outcome:
     """Evidence and tuned accuracy against the length scale of exponential weights."""
 
     def lengths(task: Task) -> list[float]:
-        return [x / np.sqrt(2) / 3 for x in _lengths(context, task)]
+        # Up to where nearly all weights are 1: the evidence has its optimum before, or none.
+        low, high = _range(task)
+        return np.geomspace(low / np.sqrt(18), 2 * high, context.pick(14, 24)).tolist()
 
     return _curves(context, "exp", "weights__scale", "length scale", lengths, PAPERS_SCALE)
 
 
 def _lengths(context: Context, task: Task) -> list[float]:
     """Return lengths from the 0.02 % to the 60 % quantile of all distances."""
-    positive = task.distances[task.distances > 0]
-    low, high = np.quantile(positive, [2e-4, 0.6])
-    return [float(x) for x in np.geomspace(low, high, context.pick(6, 16))]
+    return np.geomspace(*_range(task), context.pick(6, 16)).tolist()
+
+
+def _range(task: Task) -> tuple[float, float]:
+    """Return the 0.02 % and the 60 % quantile of all distances."""
+    low, high = np.quantile(task.distances[task.distances > 0], [2e-4, 0.6])
+    return float(low), float(high)
 
 
 def _curves(
@@ -179,9 +185,10 @@ def _curves(
         kept = np.isfinite(evidence)
         best = int(np.nanargmax(np.where(kept, evidence, -np.inf)))
         ranks = _rank_correlation(evidence[kept], tuned[kept])
+        end = ", the end of the curve" if best in (0, len(at) - 1) else ""
         found.append(
-            f"{task.name}: {symbol} = {at[best]:.3g}, tuned accuracy {tuned[best]:.3f} (largest on "
-            f"the curve {np.nanmax(tuned):.3f}), rank correlation {ranks:.2f}"
+            f"{task.name}: {symbol} = {at[best]:.3g}{end}, tuned accuracy {tuned[best]:.3f} "
+            f"(largest on the curve {np.nanmax(tuned):.3f}), rank correlation {ranks:.2f}"
         )
         marks = float(at[best]), papers.get(task.name)
         _draw_curve(axes, at, evidence, tuned, marks, task.name, symbol)
