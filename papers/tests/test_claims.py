@@ -19,6 +19,7 @@ QUICK = {  # the others take more than two seconds
     *(("hartog", f"figure{k}") for k in (1, 3, 6, 7)),
 }
 WITHOUT_FIGURE = {
+    ("bertozzi", "optimum"),
     ("bertozzi", "table2"),
     ("chen", "figure6"),
     ("chen", "figure7"),

@@ -144,7 +144,7 @@ def figure5(context: Context) -> Outcome:
     def lengths(task: Task) -> list[float]:
         # Up to where nearly all weights are 1: the evidence has its optimum before, or none.
         low, high = _range(task)
-        return np.geomspace(low / np.sqrt(18), 2 * high, context.pick(14, 24)).tolist()
+        return np.geomspace(low / np.sqrt(18), 2 * high, 24).tolist()
 
     return _curves(context, "exp", "weights__scale", "length scale", lengths, PAPERS_SCALE)
 
