@@ -72,8 +72,8 @@ def graph_of_counts(model):
         known[given] = y[given]
         regressor = gq.GraphRegressor(model=model)
         regressor.fit(X, known, exposure=None if (seen == 1).all() else seen)
-        mean, std = regressor.posterior_.latent
-        return mean + np.log(seen), np.hypot(std, regressor.noise_std_)
+        mean, std, _ = regressor.posterior_.latent("measurement")
+        return mean + np.log(seen), std
 
     return fit
 

@@ -12,7 +12,7 @@ from scipy.stats import kstest, norm, poisson
 import graphuq as gq
 from graphuq.evidence import regression
 from graphuq.evidence.counts import GraphCounts
-from graphuq.evidence.regression import _slopes, _with_values, maximize_regression
+from graphuq.evidence.weighed import maximize_regression, slopes_of, with_values
 from graphuq.models.predictive import PoissonLogNormal
 from known_fields import series_covariance
 
@@ -129,10 +129,10 @@ def test_slopes_are_derivatives(laplacian, tail):
     at = np.log([0.4, 1.5, 0.8, 0.35])
 
     def evidence(x):
-        return _with_values(model, dict(zip(NAMES, np.exp(x), strict=True))).log_evidence
+        return with_values(model, dict(zip(NAMES, np.exp(x), strict=True))).log_evidence
 
     expected = approx_fprime(at, evidence, 1e-5)
-    np.testing.assert_allclose(_slopes(model, NAMES), expected, atol=1e-4)
+    np.testing.assert_allclose(slopes_of(model, NAMES), expected, atol=1e-4)
 
 
 def test_the_maximum_is_not_below_its_neighbours():
@@ -141,7 +141,7 @@ def test_the_maximum_is_not_below_its_neighbours():
     assert (best.prior, best.noise_std) == (start.prior, start.noise_std)
 
     def loss(factor):
-        model = _with_values(best, {"field_std": best.field_std * factor})
+        model = with_values(best, {"field_std": best.field_std * factor})
         return 0.5 * np.log(model.field_std) ** 2 - model.log_evidence  # its hyperprior
 
     assert loss(1.0) < min(loss(1.02), loss(0.98))
@@ -150,7 +150,7 @@ def test_the_maximum_is_not_below_its_neighbours():
 
 def test_where_the_passes_begin_does_not_matter():
     model = counts_model()
-    other = _with_values(_with_values(model, {"field_std": 3.0}), {"field_std": 0.8})
+    other = with_values(with_values(model, {"field_std": 3.0}), {"field_std": 0.8})
     np.testing.assert_allclose(other.field()[0], model.field()[0], atol=1e-7)
     again = model.replaced()
     np.testing.assert_array_equal(again.field()[0], model.field()[0])  # a file holds these

@@ -8,13 +8,8 @@ from scipy.optimize import approx_fprime
 from scipy.stats import multivariate_normal, norm
 
 import graphuq as gq
-from graphuq.evidence.regression import (
-    CONSTANT_STD,
-    GraphRegression,
-    _slopes,
-    _with_values,
-    maximize_regression,
-)
+from graphuq.evidence.regression import CONSTANT_STD, GraphRegression
+from graphuq.evidence.weighed import maximize_regression, slopes_of, with_values
 from known_fields import series_covariance
 
 NAMES = ("tau", "alpha", "field_std", "noise_std")
@@ -149,10 +144,10 @@ def test_slopes_are_derivatives(laplacian, tail, weights):
     at = np.log([0.4, 1.5, 0.8, 0.35])
 
     def evidence(x):
-        return _with_values(model, dict(zip(NAMES, np.exp(x), strict=True))).log_evidence
+        return with_values(model, dict(zip(NAMES, np.exp(x), strict=True))).log_evidence
 
     expected = approx_fprime(at, evidence, 1e-6)
-    np.testing.assert_allclose(_slopes(model, NAMES), expected, atol=2e-4)
+    np.testing.assert_allclose(slopes_of(model, NAMES), expected, atol=2e-4)
 
 
 def test_a_weight_is_as_many_measurements():
@@ -174,7 +169,7 @@ def test_the_maximum_is_not_below_its_neighbours():
     assert best.field_std == start.field_std
 
     def loss(factor):
-        model = _with_values(best, {"noise_std": best.noise_std * factor})
+        model = with_values(best, {"noise_std": best.noise_std * factor})
         penalty = 0.5 * (np.log(model.noise_std / 0.3) / 1.0) ** 2  # the hyperprior of the noise
         return penalty - model.log_evidence
 
@@ -211,7 +206,7 @@ def test_a_wrong_noise_is_noticed_by_coverage():
     rng, covered = np.random.default_rng(1), []
     for _ in range(200):
         model, field = simulated(rng)
-        mean, std = _with_values(model, {"noise_std": 0.1}).field()
+        mean, std = with_values(model, {"noise_std": 0.1}).field()
         covered.append((np.abs(field - mean) < norm.ppf(0.9) * std).mean())
     error = np.std(covered, ddof=1) / np.sqrt(len(covered))
     assert np.mean(covered) < 0.8 - 4 * error

@@ -17,7 +17,7 @@ from graphuq.classifier.regressor.trust import (
     trust_of,
 )
 from graphuq.errors import InvalidInput
-from graphuq.models.predictive import Normal
+from graphuq.models.predictive import StudentT
 from graphuq.report import data, figures, numbers
 from report.test_data import HOSTILE, column, payload_of
 from report.test_report import GUIDE, cards_of
@@ -85,7 +85,10 @@ def test_the_map_has_every_row(fitted, no_figures, tmp_path):
         np.testing.assert_array_equal(column(payload, name).view(np.float64), values)
         if name != "given":
             np.testing.assert_allclose(payload["ends"][name], np.quantile(values, [0.02, 0.98]))
-    assert payload["half_width"] == pytest.approx(norm.ppf(0.95))
+    low, high = fitted.predict_interval(X).T
+    np.testing.assert_array_equal(column(payload, "low").view(np.float64), low)
+    np.testing.assert_array_equal(column(payload, "high").view(np.float64), high)
+    assert not payload["is_whole"]
     assert payload["ids"] is None
     free = np.setdiff1d(np.arange(120), GIVEN)
     assert payload["next"] == fitted.posterior_.engine.most_uncertain(free, 20).tolist()
@@ -94,7 +97,7 @@ def test_the_map_has_every_row(fitted, no_figures, tmp_path):
 def test_a_page_of_many_rows_has_the_widest_and_the_given_ones(
     fitted, no_figures, monkeypatch, tmp_path
 ):
-    monkeypatch.setattr(data, "MAX_BYTES", 3000)
+    monkeypatch.setattr(data, "MAX_BYTES", 4500)
     monkeypatch.setattr(numbers, "N_WIDE", 10)
     gq.write_report(fitted, tmp_path / "r.html")
     page = (tmp_path / "r.html").read_text()
@@ -182,7 +185,7 @@ def test_a_saved_regressor_has_the_same_report(fitted, no_figures, tmp_path):
 def test_verdict_sees_the_width_of_intervals(factor, n, level):
     """Numbers at the quantiles of a normal distribution; intervals ``factor`` times as wide."""
     known = norm.ppf((np.arange(n) + 0.5) / n)
-    predicted = Predicted(known, Normal(np.zeros(n), np.full(n, factor)))
+    predicted = Predicted(known, StudentT(np.zeros(n), np.full(n, factor), np.full(n, np.inf)))
     check = check_intervals(predicted, "numbers")
     assert check.level == level
     p = np.array([0.5, 0.8, 0.9, 0.95])
@@ -209,7 +212,7 @@ def test_chance_is_that_of_rows_that_err_together(fitted):
 def test_leave_one_out_is_in_units_of_y(fitted):
     """Refits with the same hyperparameters and one number less."""
     fixed = gq.GraphRegressor(model=fitted.model_)
-    found = left_out(fitted)
+    found = left_out(fixed.fit(X, Y))
     np.testing.assert_allclose(found.known, Y[GIVEN])
     for j in (0, 17, 39):
         y = Y.copy()

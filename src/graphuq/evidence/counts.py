@@ -186,6 +186,11 @@ class GraphCounts(WithEvidence):
         mean, std = self.regression.leave_one_out()
         return mean, np.sqrt(std**2 - self.fixed_point.variance)
 
+    def log_left_out(self) -> Float[np.ndarray, " J"]:
+        """Return the log probability of each count given all others."""
+        mean, std = self.leave_one_out()
+        return sites_of(self.counts, mean + self.log_exposure, std**2).log_mass
+
     def slopes(self) -> tuple[Float[np.ndarray, " L"], float, float]:
         """Return derivatives of the log evidence in ``a s``, in ``a s̄`` and in ``log γ``.
 

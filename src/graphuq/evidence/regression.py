@@ -10,33 +10,20 @@ as many dimensions as there are columns. See docs/theory/numbers.md, "Numbers as
 
 import dataclasses
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
-from functools import partial
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Float, Int
-from scipy.linalg import cho_factor, cho_solve
+from scipy.linalg import cho_factor, cho_solve, solve_triangular
+from scipy.stats import norm
 
-from graphuq.errors import InvalidInput
-from graphuq.evidence.hyperpriors import Hyperprior, hyperpriors_of
-from graphuq.evidence.quasi_newton import FAILED, log_derivative, minimize_loss
 from graphuq.graphs.features import row_blocks
 from graphuq.posterior.field.conditioning import FloorConditioning, condition_with_floor
 from graphuq.priors import Prior, SpectralStd
 from graphuq.spectrum import Spectrum
-from graphuq.utils.arrays import single_threaded_blas
 from graphuq.utils.concurrency import cached_property
 
 CONSTANT_STD = 10.0  # b, in standard deviations of the given numbers: nearly flat
-MAX_ITERATIONS = 60
-# In standard deviations of the given numbers; wide, since the evidence knows both well.
-SCALES = {
-    "field_std": Hyperprior(1.0, 1.0, 0.01, 100.0),
-    "noise_std": Hyperprior(0.3, 1.0, 0.003, 10.0),
-}
-SHAPES_LOG_STD = 0.5  # of τ and α around their medians
-NOISE_STARTS = (0.1, 0.7)  # the evidence may have a maximum for each
 
 
 class InverseCovariance(NamedTuple):
@@ -189,6 +176,14 @@ class GraphRegression(WithEvidence):
         covariance = (self._steps.inner + self._steps.inner.T) / 2
         return covariance @ (self.rows.T @ (self.values / self.floor)), covariance
 
+    @cached_property
+    def _given(self) -> tuple[Float[np.ndarray, " n"], Float[np.ndarray, "J n"]]:
+        """Mean of the coefficients, and ``V`` of their covariance ``diag(d) − Vᵀ V``."""
+        shared = self.rows * self.mode_variance
+        lower = np.linalg.cholesky(shared @ self.rows.T + np.diag(self.floor))
+        known = solve_triangular(lower, shared, lower=True)
+        return known.T @ solve_triangular(lower, self.values, lower=True), known
+
     def field_at(
         self, rows: Float[np.ndarray, "M L"], scale: Float[np.ndarray, " M"]
     ) -> tuple[Float[np.ndarray, " M"], Float[np.ndarray, " M"]]:
@@ -201,9 +196,13 @@ class GraphRegression(WithEvidence):
         scale : numpy.ndarray, shape (M,)
             Their node scale.
         """
-        mean, covariance = self.coefficients
-        phi = columns(rows, scale)
-        variance = ((phi @ covariance) * phi).sum(axis=1) + (self.std.tail * scale) ** 2
+        phi, tail = columns(rows, scale), (self.std.tail * scale) ** 2
+        if len(self.values) > phi.shape[1]:
+            mean, covariance = self.coefficients
+            variance = ((phi @ covariance) * phi).sum(axis=1) + tail
+        else:
+            mean, known = self._given
+            variance = phi**2 @ self.mode_variance - ((phi @ known.T) ** 2).sum(axis=1) + tail
         return phi @ mean, np.sqrt(np.maximum(variance, 0.0))
 
     def field(self) -> tuple[Float[np.ndarray, " N"], Float[np.ndarray, " N"]]:
@@ -230,6 +229,11 @@ class GraphRegression(WithEvidence):
         """
         inverse = self.inverse
         return self.values - inverse.pull / inverse.diagonal, inverse.diagonal**-0.5
+
+    def log_left_out(self) -> Float[np.ndarray, " J"]:
+        """Return the log density of each number given all others."""
+        mean, std = self.leave_one_out()
+        return np.asarray(norm.logpdf(self.values, mean, std))
 
     def most_uncertain(
         self,
@@ -294,102 +298,3 @@ def columns(
 ) -> Float[np.ndarray, "M n"]:
     """Return rows of ``Φ``: those of Q times the node scale, and 1 for the constant."""
     return np.column_stack([scale[:, None] * rows, np.ones(len(rows))])
-
-
-Model = TypeVar("Model", bound=WithEvidence)
-
-
-def maximize_regression(start: Model, names: Sequence[str]) -> Model:
-    """Return the regression whose hyperparameters have the largest evidence.
-
-    The log evidence is added to log-normal hyperpriors and maximised over logarithms by a
-    quasi-Newton method, from small and from large noise.
-
-    Parameters
-    ----------
-    start : GraphRegression or GraphCounts
-    names : sequence of str
-        Some of "tau", "alpha", "field_std" and "noise_std". The others keep their values.
-
-    Raises
-    ------
-    InvalidInput
-        If the evidence is not finite at any start.
-    """
-    if not names:
-        return start
-    hyperpriors = {
-        name: one._replace(log_std=SHAPES_LOG_STD)
-        for name, one in hyperpriors_of(start.spectrum).items()
-    } | SCALES
-    chosen = [hyperpriors[name] for name in names]
-    medians, widths = np.log([one.median for one in chosen]), np.array([h.log_std for h in chosen])
-    bounds = np.log([(one.lower, one.upper) for one in chosen])
-
-    latest = start  # counts begin where the last ones ended
-
-    def loss(at: np.ndarray) -> tuple[float, np.ndarray]:
-        nonlocal latest
-        offset = (at - medians) / widths
-        try:
-            model = _with_values(latest, dict(zip(names, np.exp(at), strict=True)))
-            value, slope = model.log_evidence, _slopes(model, names)
-        except np.linalg.LinAlgError:
-            return FAILED, np.zeros_like(at)
-        if not np.isfinite(value):
-            return FAILED, np.zeros_like(at)
-        latest = model
-        return 0.5 * float(offset @ offset) - value, offset / widths - slope
-
-    best, best_loss = None, FAILED
-    for noise in NOISE_STARTS if "noise_std" in names else NOISE_STARTS[:1]:
-        at = medians.copy()
-        if "noise_std" in names:
-            at[list(names).index("noise_std")] = np.log(noise)
-        with single_threaded_blas():
-            found = minimize_loss(
-                loss,
-                at,
-                bounds,
-                max_iterations=MAX_ITERATIONS,
-                loss_tolerance=1e-9,
-                gradient_tolerance=1e-5,
-            )
-        if found.loss < best_loss:
-            best, best_loss = found.at, found.loss
-    if best is None:
-        raise InvalidInput("y", "no finite evidence", "give numbers of similar size")
-    return _with_values(latest, dict(zip(names, np.exp(best), strict=True)))
-
-
-def _with_values(model: Model, values: dict[str, Any]) -> Model:
-    """Return the regression with other hyperparameters."""
-    own: dict[str, Any] = {name: float(v) for name, v in values.items() if name in SCALES}
-    shape = {name: float(v) for name, v in values.items() if name not in SCALES}
-    prior = dataclasses.replace(model.prior, **shape) if shape else model.prior
-    changed: Model = model.replaced(prior=prior, **own)
-    return changed
-
-
-def _slopes(model: WithEvidence, names: Sequence[str]) -> Float[np.ndarray, " n"]:
-    """Return the derivatives of the log evidence in the logarithms of hyperparameters."""
-    by_modes, by_tail, by_noise = model.slopes()
-    found = []
-    for name in names:
-        if name == "noise_std":
-            found.append(by_noise)
-        elif name == "field_std":
-            found.append(by_modes @ model.std.modes + by_tail * model.std.tail)
-        else:
-            at = np.log([getattr(model.prior, name)])
-            shape = log_derivative(partial(_deviations, model, name), at)
-            found.append(by_modes @ shape[:-1] + by_tail * shape[-1])
-    return np.array(found)
-
-
-def _deviations(
-    model: WithEvidence, name: str, log_value: Float[np.ndarray, " 1"]
-) -> Float[np.ndarray, " n"]:
-    """Return ``a s`` and ``a s̄`` for another value of a hyperparameter of the prior."""
-    std = _with_values(model, {name: np.exp(log_value[0])}).std
-    return np.append(std.modes, std.tail)

@@ -9,12 +9,12 @@ from scipy.special import xlogy
 
 from graphuq.errors import InvalidInput, NotConvergedWarning, require
 from graphuq.evidence.counts import GraphCounts
-from graphuq.evidence.regression import maximize_regression
+from graphuq.evidence.weighed import learn
+from graphuq.models.averaged import Averaged
 from graphuq.models.evidence import prior_of
 from graphuq.models.numbers import GivenNumbers, NumbersModel, NumbersPosterior, is_auto
-from graphuq.models.predictive import LogNormal, PoissonLogNormal
+from graphuq.models.predictive import LogNormal, PoissonLogNormal, Predictive
 from graphuq.utils.checks import require_positive
-from graphuq.utils.concurrency import cached_property
 from graphuq.utils.shown import shown_call
 from graphuq.utils.user_warnings import warn_user
 
@@ -28,7 +28,8 @@ class Counts(NumbersModel):
 
     A count is Poisson with the rate ``E exp(c + a u + γ ε)``, where E is the exposure of the row.
     The noise γ makes counts vary more than those of Poisson, by rows of like features, as real ones
-    do. What is "auto" has the largest evidence, with weak hyperpriors; see docs/regression.md.
+    do. Answers are averages over what is "auto", weighed by the evidence, with weak hyperpriors;
+    see docs/theory/numbers.md.
 
     Parameters
     ----------
@@ -132,7 +133,7 @@ class Counts(NumbersModel):
             np.log(given.exposure) + location,
             **self._fixed(1.0),
         )
-        found = maximize_regression(start, self._learnt)
+        found, weighed = learn(start, self._learnt)
         try:
             converged = found.fixed_point.converged
         except np.linalg.LinAlgError as error:
@@ -147,7 +148,7 @@ class Counts(NumbersModel):
                 "answer, or give a larger noise_std",
                 NotConvergedWarning,
             )
-        return PoissonNumbers(found.replaced(), location, 1.0)  # which begins where it ended
+        return PoissonNumbers(found.replaced(), weighed, location, 1.0)  # begins where it ended
 
     def __repr__(self) -> str:
         return shown_call(self)
@@ -177,20 +178,15 @@ class PoissonNumbers(NumbersPosterior):
         """Log probability of the given counts."""
         return float(self.engine.log_evidence)
 
-    def _field(self, mean: Float[np.ndarray, " M"], std: Float[np.ndarray, " M"]) -> LogNormal:
-        """Return the mean counts of rows like these, for an exposure of 1."""
-        return LogNormal(mean + self.noise_std**2 / 2, std)
+    def predictive(self, latent: Averaged, quantity: str, exposure: Any = 1.0) -> Predictive:
+        """Return the distribution of new counts, or of mean counts for an exposure of 1."""
+        if quantity == "field":
+            return LogNormal(latent.mean + self.noise_std**2 / 2, latent.std)
+        return PoissonLogNormal(latent.mean + np.log(exposure), latent.std)
 
-    def _measured(
-        self, mean: Float[np.ndarray, " M"], std: Float[np.ndarray, " M"], exposure: Any
-    ) -> PoissonLogNormal:
-        return PoissonLogNormal(mean + np.log(exposure), std)
-
-    @cached_property
-    def left_out(self) -> PoissonLogNormal:
-        """Distribution of each given count by all others."""
-        mean, std = self.engine.leave_one_out()
-        return PoissonLogNormal(mean + self.engine.log_exposure, std)
+    @property
+    def _exposure_of_given(self) -> Float[np.ndarray, " J"]:
+        return np.exp(self.engine.log_exposure - self.location)
 
     @property
     def explained(self) -> float:
@@ -216,7 +212,7 @@ class PoissonNumbers(NumbersPosterior):
 
         The log of a count at rate r has the variance 1/r, beside that of the noise.
         """
-        mean, std = (part[nodes] for part in self.latent)
+        mean, std, _ = self.latent("field").at(nodes)
         noise = self.noise_std**2 + 1 / (exposure * np.exp(mean + std**2 / 2))
         found: Int[np.ndarray, " B"] = self.engine.regression.most_uncertain(nodes, n, noise)
         return found

@@ -1,15 +1,19 @@
 """What models of numbers and of counts share: given numbers in, distributions out."""
 
+import dataclasses
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
+from scipy.special import softmax
 
 from graphuq.errors import require
 from graphuq.evidence.counts import GraphCounts
 from graphuq.evidence.regression import GraphRegression
+from graphuq.evidence.weighed import Weighed, with_values
+from graphuq.models.averaged import Averaged, averaged
 from graphuq.models.evidence import prior_of
 from graphuq.models.predictive import Predictive
 from graphuq.priors import Prior
@@ -97,7 +101,9 @@ class NumbersPosterior(ABC):
     Parameters
     ----------
     engine : GraphRegression or GraphCounts
-        The posterior of f.
+        The posterior of f, with the hyperparameters of largest evidence.
+    weighed : Weighed
+        Other hyperparameters, over which all answers are averaged.
     location, spread : float
     """
 
@@ -111,24 +117,37 @@ class NumbersPosterior(ABC):
     """Fields of the engine with an entry for each given number."""
 
     engine: Any
+    weighed: Weighed
     location: float
     spread: float
 
-    @property
-    def field_std(self) -> float:
-        """Standard deviation of the field, in units of the latent number."""
-        return float(self.spread * self.engine.field_std)
+    @cached_property
+    def engines(self) -> list[Any]:
+        """The posterior of f for each choice of hyperparameters."""
+        names, values, _ = self.weighed
+        return [with_values(self.engine, dict(zip(names, row, strict=True))) for row in values]
 
-    @property
+    @cached_property
+    def field_std(self) -> float:
+        """Standard deviation of the field, in units of the latent number; a root mean square."""
+        return self._mean_deviation("field_std")
+
+    @cached_property
     def noise_std(self) -> float:
-        """Standard deviation of the noise, in units of the latent number."""
-        return float(self.spread * self.engine.noise_std)
+        """Standard deviation of the noise, in units of the latent number; a root mean square."""
+        return self._mean_deviation("noise_std")
+
+    def _mean_deviation(self, name: str) -> float:
+        squares = [getattr(engine, name) ** 2 for engine in self.engines]
+        return self.spread * float(np.sqrt(self.weighed.weights @ squares))
 
     @property
     def model(self) -> NumbersModel:
-        """The model with everything that the numbers chose."""
-        kind: Any = self.model_kind
-        found: NumbersModel = kind(self.engine.prior, self.field_std, self.noise_std)
+        """The model with the hyperparameters of largest evidence."""
+        best, kind = self.engine, self.model_kind
+        model: Any = kind()
+        changes = {n: self.spread * float(getattr(best, n)) for n in ("field_std", "noise_std")}
+        found: NumbersModel = dataclasses.replace(model, prior=best.prior, **changes)
         return found
 
     def stored_arrays(self) -> dict[str, np.ndarray]:
@@ -142,13 +161,14 @@ class NumbersPosterior(ABC):
         prior: Prior,
         settings: dict[str, float],
         stored: dict[str, np.ndarray],
+        weighed: Weighed,
         location: float,
         spread: float,
     ) -> "NumbersPosterior":
         """Return the posterior of what a file holds."""
         values: dict[str, Any] = {name: stored[name] for name in cls.arrays} | settings
         engine = cls.engine_kind(spectrum, prior, **values)
-        return cls(engine, location, spread)
+        return cls(engine, weighed, location, spread)
 
     @property
     @abstractmethod
@@ -165,38 +185,12 @@ class NumbersPosterior(ABC):
     def log_evidence(self) -> float:
         """Log density, or log probability, of the given numbers."""
 
-    @cached_property
-    def latent(self) -> tuple[Float[np.ndarray, " N"], Float[np.ndarray, " N"]]:
-        """Mean and standard deviation of the latent number of every node, without noise."""
-        return self._in_units(*self.engine.field())
-
-    def latent_at(
-        self, rows: Float[np.ndarray, "M L"], scale: Float[np.ndarray, " M"]
-    ) -> tuple[Float[np.ndarray, " M"], Float[np.ndarray, " M"]]:
-        """Return the same of other rows; see `GraphRegression.field_at`."""
-        return self._in_units(*self.engine.field_at(rows, scale))
-
-    def _in_units(
-        self, mean: Float[np.ndarray, " M"], std: Float[np.ndarray, " M"]
-    ) -> tuple[Float[np.ndarray, " M"], Float[np.ndarray, " M"]]:
-        return self.location + self.spread * mean, self.spread * std
-
-    def predictive(
-        self,
-        mean: Float[np.ndarray, " M"],
-        std: Float[np.ndarray, " M"],
-        quantity: str,
-        exposure: Float[np.ndarray, " M"] | float = 1.0,
-    ) -> Predictive:
-        """Return the distribution of a new measurement, or of the field, at rows.
+    def latent(self, quantity: str) -> Averaged:
+        """Return the latent number of every node, without noise or as measured.
 
         Parameters
         ----------
-        mean, std : numpy.ndarray, shape (M,)
-            Of the latent numbers.
         quantity : {"measurement", "field"}
-        exposure : numpy.ndarray, shape (M,), or float
-            Of counts, for a measurement.
 
         Raises
         ------
@@ -209,26 +203,70 @@ class NumbersPosterior(ABC):
             f"{quantity!r} is unknown",
             f"use one of {', '.join(QUANTITIES)}",
         )
-        if quantity == "field":
-            return self._field(mean, std)
-        return self._measured(mean, np.hypot(std, self.noise_std), exposure)
-
-    @abstractmethod
-    def _field(self, mean: Float[np.ndarray, " M"], std: Float[np.ndarray, " M"]) -> Predictive: ...
-
-    @abstractmethod
-    def _measured(
-        self,
-        mean: Float[np.ndarray, " M"],
-        std: Float[np.ndarray, " M"],
-        exposure: Float[np.ndarray, " M"] | float,
-    ) -> Predictive:
-        """Return the distribution of measurements, given latent numbers with their noise."""
+        return self._latents[QUANTITIES.index(quantity)]
 
     @cached_property
+    def _latents(self) -> list[Averaged]:
+        found = [engine.field() for engine in self.engines]
+        return [self._averaged(found, quantity) for quantity in QUANTITIES]
+
+    def latent_at(
+        self, rows: Float[np.ndarray, "M L"], scale: Float[np.ndarray, " M"], quantity: str
+    ) -> Averaged:
+        """Return the same of other rows; see `GraphRegression.field_at`."""
+        return self._averaged([e.field_at(rows, scale) for e in self.engines], quantity)
+
+    def _averaged(
+        self,
+        fields: list[tuple[Float[np.ndarray, " M"], Float[np.ndarray, " M"]]],
+        quantity: str,
+    ) -> Averaged:
+        """Return the average over all hyperparameters, in units of the latent number."""
+        means, stds = (np.stack(part) for part in zip(*fields, strict=True))
+        if quantity == "measurement":
+            stds = np.hypot(stds, [[engine.noise_std] for engine in self.engines])
+        return self._in_units(averaged(means, stds, self.weighed.weights[:, None]))
+
+    def _in_units(self, found: Averaged) -> Averaged:
+        return Averaged(
+            self.location + self.spread * found.mean, self.spread * found.std, found.degrees
+        )
+
     @abstractmethod
+    def predictive(
+        self,
+        latent: Averaged,
+        quantity: str,
+        exposure: Float[np.ndarray, " M"] | float = 1.0,
+    ) -> Predictive:
+        """Return the distribution of a new measurement, or of the field, at rows.
+
+        Parameters
+        ----------
+        latent : Averaged
+            The latent numbers, for the same quantity.
+        quantity : {"measurement", "field"}
+        exposure : numpy.ndarray, shape (M,), or float
+            Of counts, for a measurement.
+        """
+
+    @cached_property
     def left_out(self) -> Predictive:
-        """Distribution of each given number by all others."""
+        """Distribution of each given number by all others.
+
+        Without a number, hyperparameters have another posterior: each weight is divided by the
+        density that the others give the number.
+        """
+        parts = [engine.leave_one_out() for engine in self.engines]
+        means, stds = (np.stack(part) for part in zip(*parts, strict=True))
+        density = np.stack([engine.log_left_out() for engine in self.engines])
+        weights = softmax(np.log(self.weighed.weights)[:, None] - density, axis=0)
+        latent = self._in_units(averaged(means, stds, weights))
+        return self.predictive(latent, "measurement", self._exposure_of_given)
+
+    @property
+    def _exposure_of_given(self) -> Float[np.ndarray, " J"] | float:
+        return 1.0
 
     @property
     @abstractmethod

@@ -6,6 +6,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 from jaxtyping import Float, Int
+from scipy.special import stdtrit
 from scipy.stats import norm, poisson
 
 from graphuq.errors import require
@@ -25,7 +26,7 @@ class Predictive(ABC):
     mean, std : numpy.ndarray, shape (M,)
     """
 
-    is_symmetric: ClassVar[bool] = False  # mean and std say all intervals, as those of a normal
+    is_whole: ClassVar[bool] = False  # ends of intervals are whole numbers
     mean: Float[np.ndarray, " M"]
     std: Float[np.ndarray, " M"]
 
@@ -77,16 +78,24 @@ class Predictive(ABC):
 
 
 @dataclass(frozen=True, eq=False)
-class Normal(Predictive):
-    """A normal distribution for each row."""
+class StudentT(Predictive):
+    """Student's t for each row, by its mean and deviation.
 
-    is_symmetric: ClassVar[bool] = True
+    Parameters
+    ----------
+    mean, std : numpy.ndarray, shape (M,)
+    degrees : numpy.ndarray, shape (M,)
+        Degrees of freedom, above 2; infinite for a normal distribution.
+    """
+
     mean: Float[np.ndarray, " M"]
     std: Float[np.ndarray, " M"]
+    degrees: Float[np.ndarray, " M"]
 
     def quantile(self, level: float) -> Float[np.ndarray, " M"]:
         """Return the quantile of each row."""
-        return self.mean + norm.ppf(level) * self.std
+        shrink = np.where(np.isinf(self.degrees), 1.0, np.sqrt(1 - 2 / self.degrees))
+        return self.mean + stdtrit(self.degrees, level) * shrink * self.std
 
     def below(self, numbers: Float[np.ndarray, "*S M"], level: float) -> Float[np.ndarray, "*S M"]:
         """Return 1 below the quantile and 0 above it."""
@@ -95,8 +104,15 @@ class Normal(Predictive):
     def simulated(
         self, standard: Float[np.ndarray, "S M"], rng: np.random.Generator
     ) -> Float[np.ndarray, "S M"]:
-        """Return numbers at given deviations; nothing is left to chance."""
-        return self.mean + self.std * standard
+        """Return numbers at given normal deviations, which a simulation widens in all rows alike.
+
+        Hyperparameters are those of all rows. The chi-square variable of each degree is that of
+        one normal number (Wilson & Hilferty 1931).
+        """
+        part = 2 / (9 * self.degrees)
+        shared = 1 - part + rng.normal(size=(len(standard), 1)) * np.sqrt(part)
+        widen = np.sqrt((1 - 2 / self.degrees) / np.maximum(shared, 0.05) ** 3)
+        return self.mean + self.std * standard * widen
 
 
 @dataclass(frozen=True, eq=False)
@@ -147,6 +163,7 @@ class PoissonLogNormal(Predictive):
         Mean and standard deviation of the logarithm of the rate, exposure included.
     """
 
+    is_whole: ClassVar[bool] = True
     log_mean: Float[np.ndarray, " M"]
     log_std: Float[np.ndarray, " M"]
 

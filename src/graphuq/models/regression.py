@@ -7,12 +7,13 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from graphuq.errors import require
-from graphuq.evidence.regression import GraphRegression, maximize_regression
+from graphuq.evidence.regression import GraphRegression
+from graphuq.evidence.weighed import learn
+from graphuq.models.averaged import Averaged
 from graphuq.models.evidence import prior_of
 from graphuq.models.numbers import GivenNumbers, NumbersModel, NumbersPosterior, is_auto
-from graphuq.models.predictive import Normal
+from graphuq.models.predictive import StudentT
 from graphuq.utils.checks import require_positive
-from graphuq.utils.concurrency import cached_property
 from graphuq.utils.shown import shown_call
 
 
@@ -20,12 +21,13 @@ from graphuq.utils.shown import shown_call
 class Regression(NumbersModel):
     """Prior of the field and its size, and the noise of the numbers.
 
-    What is "auto" has the largest evidence, with weak hyperpriors; see docs/regression.md.
+    Answers are averages over what is "auto", weighed by the evidence, with weak hyperpriors; see
+    docs/theory/numbers.md.
 
     Parameters
     ----------
     prior : str or Prior, default "auto"
-        Prior of the field. "auto": `Matern`, with τ and α of largest evidence. The names "matern",
+        Prior of the field. "auto": `Matern`, with τ and α learnt. The names "matern",
         "inverse-laplacian", "regularized-laplacian", "diffusion", "random-walk" and
         "inverse-cosine" stand for a prior with its defaults. Also text such as
         ``"Matern(tau=0.2, alpha=3)"``. No hyperparameter may be a distribution.
@@ -76,7 +78,7 @@ class Regression(NumbersModel):
         )
 
     def posterior(self, basis: Any, given: GivenNumbers) -> "GaussianNumbers":
-        """Return the posterior of the field, which is Gaussian and exact.
+        """Return the posterior of the field: Gaussian and exact for given hyperparameters.
 
         Parameters
         ----------
@@ -94,7 +96,7 @@ class Regression(NumbersModel):
             weights=given.weights,
             **self._fixed(spread),
         )
-        return GaussianNumbers(maximize_regression(start, self._learnt), location, spread)
+        return GaussianNumbers(*learn(start, self._learnt), location, spread)
 
     def __repr__(self) -> str:
         return shown_call(self)
@@ -125,18 +127,9 @@ class GaussianNumbers(NumbersPosterior):
         n_given = len(self.engine.values)
         return float(self.engine.log_evidence - n_given * float(np.log(self.spread)))
 
-    def _field(self, mean: Float[np.ndarray, " M"], std: Float[np.ndarray, " M"]) -> Normal:
-        return Normal(mean, std)
-
-    def _measured(
-        self, mean: Float[np.ndarray, " M"], std: Float[np.ndarray, " M"], exposure: Any
-    ) -> Normal:
-        return Normal(mean, std)
-
-    @cached_property
-    def left_out(self) -> Normal:
-        """Distribution of each given number by all others."""
-        return Normal(*self._in_units(*self.engine.leave_one_out()))
+    def predictive(self, latent: Averaged, quantity: str, exposure: Any = 1.0) -> StudentT:
+        """Return the distribution of a new measurement, or of the field, at rows."""
+        return StudentT(*latent)
 
     @property
     def explained(self) -> float:

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from jaxtyping import Float, Int
-from scipy.stats import norm
 
 from graphuq import plots
 from graphuq.classifier.options import is_word
@@ -33,7 +32,7 @@ if TYPE_CHECKING:
 
 N_LISTED = 20  # rows to label next
 N_WIDE = 1000  # rows of the widest intervals that are always on the map
-ROW_BYTES = 33  # of the columns below, with the places
+ROW_BYTES = 49  # of the columns below, with the places
 COVERAGE = 0.9  # of the intervals in the page
 MAX_POINTS = 2000  # of a figure
 
@@ -64,7 +63,7 @@ def write_numbers_report(
     next_rows = posterior.most_uncertain(free, N_LISTED, exposure_of_fit(regressor)[free])
     others, true = left_out(regressor), held_out(regressor, truth)
     show, _ = number_format(posterior.unit)
-    show_end = show if predictive.is_symmetric else "{:,.0f}".format  # ends are counts
+    show_end = "{:,.0f}".format if predictive.is_whole else show
     low, high = predictive.interval(COVERAGE).T
     nodes = _page_data(regressor, predictive, low, high, ids, next_rows, images)
     write_page(
@@ -114,17 +113,15 @@ def _page_data(
     """Return what the map shows, as a dictionary for JSON; floats are packed by their bits.
 
     The script rounds them, and the page writes some of them itself. So they keep all their bits.
-    Ends of intervals are among them where mean and deviation do not say them.
     """
     engine, field = regressor.posterior_.engine, regressor.transduction_
-    floats = {"mean": predictive.mean, "std": predictive.std, "given": given_of_fit(regressor)}
-    if not predictive.is_symmetric:
-        floats |= {"low": low, "high": high}
+    floats = {"mean": predictive.mean, "std": predictive.std, "low": low, "high": high}
+    floats["given"] = given_of_fit(regressor)
     if regressor.exposure_ is not None:
         floats["field"] = field
     widest = np.argsort(-predictive.std, kind="stable")[:N_WIDE]
     important = [next_rows, widest, engine.labelled]
-    order = shown_nodes(important, len(field), ids, ROW_BYTES + 8 * (len(floats) - 3), images)
+    order = shown_nodes(important, len(field), ids, ROW_BYTES + 8 * (len(floats) - 5), images)
     nodes = np.sort(order)
     columns = {
         name: values[nodes].astype(np.float64).view(np.uint32) for name, values in floats.items()
@@ -137,7 +134,7 @@ def _page_data(
         labelled=engine.labelled,
         next_nodes=next_rows,
         images=images,
-        half_width=float(norm.ppf((1 + COVERAGE) / 2)),
+        is_whole=predictive.is_whole,
         decimals=number_format(regressor.posterior_.unit)[1],
         field_decimals=number_format(unit_of_field(regressor))[1],
         ends={

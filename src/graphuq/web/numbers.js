@@ -11,7 +11,7 @@ const dark = window.matchMedia("(prefers-color-scheme: dark)");
 const floats = (name) => new Float64Array(unpack(payload.columns[name]).buffer);
 const node = unpack(payload.columns.node), evidence = unpack(payload.columns.evidence);
 const mean = floats("mean"), std = floats("std"), given = floats("given");
-const ends = "low" in payload.columns ? [floats("low"), floats("high")] : null;
+const low = floats("low"), high = floats("high"); // ends of intervals
 const field = "field" in payload.columns ? floats("field") : mean; // what the map shows
 const thumbnail = thumbnailsOf(payload.thumbnails);
 const id = (i) => (payload.ids === null ? String(node[i]) : payload.ids[i]);
@@ -28,14 +28,13 @@ const palette = { light: shades("light"), dark: shades("dark") }; // low is blue
 
 function showDetails(i, announced = false) {
   if (i < 0) return;
-  const half = payload.half_width * std[i], picture = thumbnail(i, "picture");
-  const whole = ends ? 0 : decimals; // where ends are given they are counts, and so is the number
-  const [low, high] = ends?.map((end) => end[i]) ?? [mean[i] - half, mean[i] + half];
+  const picture = thumbnail(i, "picture");
+  const whole = payload.is_whole ? 0 : decimals; // of counts
   const lines = [
     ["predicted", figure(mean[i])],
     ["standard deviation", figure(std[i])],
-    ["90 % interval from", figure(low, whole)],
-    ["to", figure(high, whole)],
+    ["90 % interval from", figure(low[i], whole)],
+    ["to", figure(high[i], whole)],
     ...(field === mean ? [] : [["for an exposure of 1", figure(field[i], fieldDecimals)]]),
     ["given", Number.isNaN(given[i]) ? "–" : figure(given[i], whole)],
   ];

@@ -39,9 +39,9 @@ class GraphRegressor(NestedParameters, RegressorMixin, BaseEstimator):
 
     The estimator builds a similarity graph on all rows, with or without a number. The Laplacian
     spectrum defines a Gaussian prior on a field over the nodes. A number is the field at its row
-    plus Gaussian noise. The posterior of the field is Gaussian and exact. With ``model="counts"``,
-    numbers are counts 0, 1, 2, …, and the field is that of their log rates; see
-    `graphuq.models.Counts`.
+    plus Gaussian noise. The posterior of the field is Gaussian and exact for given hyperparameters,
+    over which answers are averaged. With ``model="counts"``, numbers are counts 0, 1, 2, …, and the
+    field is that of their log rates; see `graphuq.models.Counts`.
 
     Parameters
     ----------
@@ -70,8 +70,7 @@ class GraphRegressor(NestedParameters, RegressorMixin, BaseEstimator):
         computed one (true), their mean, or a number.
     model : "auto", "counts", Regression or Counts, default "auto"
         Prior of the field, its size and the noise. See `graphuq.models.Regression`. Also text such
-        as ``"Regression(noise_std=0.5)"``. "auto": all of largest evidence. "counts":
-        `graphuq.models.Counts`, with all of largest evidence.
+        as ``"Regression(noise_std=0.5)"``. "auto": all is learnt. "counts": `Counts`, the same.
     out_of_sample : {"mean", "nearest", "combination"}, default "mean"
         Prediction of rows outside the graph: from the weighted mean of their neighbours, from
         the nearest node, or from a combination of nodes.
@@ -85,13 +84,14 @@ class GraphRegressor(NestedParameters, RegressorMixin, BaseEstimator):
     transduction_std_ : numpy.ndarray, shape (N,)
         Posterior standard deviation of the same.
     field_std_, noise_std_ : float
-        a and γ in units of ``y``; of counts, of the log rate.
+        a and γ in units of ``y``, or of the log rate of counts: root mean squares.
     model_ : Regression or Counts
-        The model with everything that the numbers chose.
+        The model with the hyperparameters that are likeliest. A fit with it takes them for known.
     prior_ : Prior
-        The prior with its hyperparameters.
+        The prior of ``model_``.
     log_evidence_ : float
-        Log density of the given numbers, in units of ``y``, or log probability of the counts.
+        Log density of the given numbers by ``model_``, in units of ``y``, or log probability of
+        the counts.
     exposure_ : numpy.ndarray, shape (N,), or None
         Exposure of each row, if it was given.
     posterior_ : NumbersPosterior
@@ -247,9 +247,9 @@ class GraphRegressor(NestedParameters, RegressorMixin, BaseEstimator):
         X : array_like, shape (M, d)
             As for `GraphClassifier.predict`.
         coverage : float, default 0.9
-            Probability in (0, 1). Hyperparameters count as known, so that with very few labels
-            intervals are too narrow; `docs/measurements/regression.md` has figures. Intervals of
-            counts end in counts, and hold at least this probability.
+            Probability in (0, 1). With 10 to 20 numbers real tables have somewhat fewer in their
+            intervals; `docs/measurements/regression.md` has figures. Intervals of counts end in
+            counts, and hold at least this probability.
         quantity : {"measurement", "field"}, default "measurement"
             "measurement": for a new measurement at the row, noise included. "field": for the
             field itself, which is narrower.
@@ -275,8 +275,8 @@ class GraphRegressor(NestedParameters, RegressorMixin, BaseEstimator):
         -------
         mean, std : numpy.ndarray, shape (J,)
             Mean and standard deviation of each number, noise included, in the order of the rows.
-            Graph and hyperparameters are those of all numbers. What the other counts say of log
-            rates is kept, too.
+            The graph is that of all rows, and hyperparameters are weighed by the other numbers.
+            What the other counts say of log rates is kept.
         """
         check_is_fitted(self)
         found = self.posterior_.left_out
@@ -378,7 +378,7 @@ class GraphRegressor(NestedParameters, RegressorMixin, BaseEstimator):
         """Set the attributes of every row."""
         self.posterior_, self.model_ = posterior, posterior.model
         self.prior_ = posterior.engine.prior
-        field = posterior.predictive(*posterior.latent, "field")
+        field = posterior.predictive(posterior.latent("field"), "field")
         self.transduction_, self.transduction_std_ = field.mean, field.std
         self.field_std_, self.noise_std_ = posterior.field_std, posterior.noise_std
         self.log_evidence_ = posterior.log_evidence

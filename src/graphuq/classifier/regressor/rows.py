@@ -58,17 +58,18 @@ def predictive_of(
 ) -> Predictive:
     """Return distributions at rows with weights to the nodes; ``nodes`` is −1 at new rows."""
     posterior = regressor.posterior_
-    mean, std = posterior.latent_at(*in_basis(regressor, weights, posterior.engine.spectrum))
-    inside = nodes >= 0
-    for values, own in zip((mean, std), posterior.latent, strict=True):
-        values[inside] = own[nodes[inside]]
-    return posterior.predictive(mean, std, quantity, exposure)
+    own, inside = posterior.latent(quantity), nodes >= 0
+    basis = in_basis(regressor, weights, posterior.engine.spectrum)
+    found = posterior.latent_at(*basis, quantity)
+    for values, of_node in zip(found, own, strict=True):
+        values[inside] = of_node[nodes[inside]]
+    return posterior.predictive(found, quantity, exposure)
 
 
 def predictive_of_fit(regressor: "GraphRegressor", quantity: str) -> Predictive:
     """Return distributions at the rows of the fit, each with its own exposure."""
     posterior, seen = regressor.posterior_, exposure_of_fit(regressor)
-    return posterior.predictive(*posterior.latent, quantity, seen)
+    return posterior.predictive(posterior.latent(quantity), quantity, seen)
 
 
 def exposure_of_fit(regressor: "GraphRegressor") -> Float[np.ndarray, " N"]:

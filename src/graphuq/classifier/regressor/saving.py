@@ -9,6 +9,7 @@ import numpy as np
 from graphuq.classifier.saving import describe_features, params_from, stored_params
 from graphuq.classifier.types import Groups
 from graphuq.errors import StorageError
+from graphuq.evidence.weighed import Weighed
 from graphuq.graphs import FeatureSpace
 from graphuq.priors import Prior
 from graphuq.results.storage import read_tree, write_tree
@@ -59,8 +60,11 @@ def save_regressor(regressor: "GraphRegressor", path: str | Path, extra: Groups 
     if regressor.exposure_ is not None:
         stored["exposure"] = ("row", regressor.exposure_)
     given = {name: ("labelled_node", values) for name, values in posterior.stored_arrays().items()}
+    names, values, shares = posterior.weighed
+    weighed = {"value": (("choice", "hyperparameter"), values), "weight": ("choice", shares)}
     groups = {"regressor": stored, "spectrum": engine.spectrum.to_dataset()}
     groups |= {"given": xr.Dataset(given)} | (extra or {})
+    groups["weighed"] = xr.Dataset(weighed, attrs={"names": json.dumps(names)})
     write_tree(xr.DataTree.from_dict(groups), path)
 
 
@@ -98,8 +102,15 @@ def regressor_from(kind: "type[GraphRegressor]", tree: "xr.DataTree") -> "GraphR
             from_json(attrs["prior"], Prior),
             settings,
             {str(name): np.asarray(values) for name, values in given.items()},
+            _weighed_from(tree["weighed"].to_dataset()),
             float(attrs["location"]),
             float(attrs["spread"]),
         )
     )
     return regressor
+
+
+def _weighed_from(stored: "xr.Dataset") -> Weighed:
+    """Return the hyperparameters over which answers are averaged."""
+    names = tuple(json.loads(stored.attrs["names"]))
+    return Weighed(names, np.asarray(stored["value"]), np.asarray(stored["weight"]))
