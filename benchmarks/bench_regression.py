@@ -19,13 +19,13 @@ import warnings
 import numpy as np
 from scipy.ndimage import rotate
 from scipy.optimize import minimize
-from scipy.stats import norm
 from sklearn.datasets import load_diabetes, load_digits, make_friedman1, make_swiss_roll
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern, WhiteKernel
 from sklearn.preprocessing import StandardScaler
 
 import graphuq as gq
+from graphuq.models.predictive import StudentT
 
 N_GIVEN = (20, 100, 300)
 COVERAGE = 0.9
@@ -81,11 +81,11 @@ DATA = {
 
 
 def graph_regressor(X, y, given, **options):
-    """Return mean and deviation of a new measurement at every row."""
+    """Return mean, deviation and degrees of freedom of a new measurement at every row."""
     known = np.full(len(y), np.nan)
     known[given] = y[given]
     regressor = gq.GraphRegressor(**options).fit(X, known)
-    return regressor.transduction_, np.hypot(regressor.transduction_std_, regressor.noise_std_)
+    return regressor.posterior_.latent("measurement")
 
 
 def process(kernel):
@@ -138,12 +138,13 @@ def geometric(X, y, given):
     return location + spread * (solved.T @ z), spread * np.sqrt(variance)
 
 
-def scores(y, mean, std, rest):
+def scores(y, rest, mean, std, degrees=None):
     """Return log density, coverage of 90 % intervals, and root mean square error."""
+    degrees = np.full(len(y), np.inf) if degrees is None else degrees
+    predictive = StudentT(mean[rest], std[rest], degrees[rest])
     error = mean[rest] - y[rest]
-    inside = np.abs(error) < norm.ppf((1 + COVERAGE) / 2) * std[rest]
-    log_density = norm.logpdf(error, scale=std[rest]).mean()
-    return log_density, inside.mean(), np.sqrt((error**2).mean())
+    inside = predictive.inside(y[rest], COVERAGE)
+    return predictive.log_density(y[rest]).mean(), inside.mean(), np.sqrt((error**2).mean())
 
 
 def table(methods, data, draws, n_given):
@@ -160,9 +161,9 @@ def table(methods, data, draws, n_given):
                 rest = np.setdiff1d(np.arange(len(y)), given)
                 for method, fit in methods.items():
                     started = time.perf_counter()
-                    mean, std = fit(X, y, given)
+                    answer = fit(X, y, given)
                     seconds = time.perf_counter() - started
-                    found[method].append((*scores(y, mean, std, rest), seconds))
+                    found[method].append((*scores(y, rest, *answer), seconds))
             for method, rows in found.items():
                 mean = np.mean(rows, axis=0)
                 error = np.std(rows, axis=0, ddof=1) / np.sqrt(draws)

@@ -321,7 +321,7 @@ def test_wrong_models_are_refused(model, message):
 def test_hyperparameters_that_leave_no_digits_are_refused():
     """Counts from 0 to 10⁶ at every row, a field of e^±30 and no noise."""
     y = np.random.default_rng(0).poisson(np.exp(np.linspace(0, 14, N) * (np.arange(N) % 2)))
-    model = "Counts(Matern(tau=1.0, alpha=0.5), field_std=30, noise_std=0)"
+    model = "Counts(Matern(tau=1.0, alpha=0.5), field_std=30, noise_std=0, linear_std=0)"
     with pytest.raises(InvalidInput, match=r"model: field_std 30 beside noise_std 0: variances"):
         gq.GraphRegressor(model=model).fit(X, y)
 

@@ -153,7 +153,7 @@ def test_weights_of_numbers(fitted):
     without = y.copy()
     without[40] = np.nan
     weights = np.ones(90)
-    fixed = {"model": gq.models.Regression("Matern(tau=0.2, alpha=3)", 2.0, 0.3)}
+    fixed = {"model": gq.models.Regression("Matern(tau=0.2, alpha=3)", 2.0, 0.3, 0)}
     truth = gq.GraphRegressor(**fixed).fit(X, without).transduction_
     for weight, tolerance in ((0.0, 1e-12), (1e-6, 1e-3)):
         weights[40] = weight
@@ -189,6 +189,21 @@ def test_score_is_that_of_rows_with_a_number(fitted):
     with pytest.warns(UnlabelledScoreWarning, match="the score is NaN"):
         assert np.isnan(fitted.score(X[:3], [np.nan] * 3))
     assert fitted.score(X, TRUTH) > 0.97
+
+
+def test_a_plane_is_found_by_the_linear_part():
+    """Ten numbers of a plane in six dimensions, where no row is near another one."""
+    rng = np.random.default_rng(0)
+    features = rng.normal(size=(200, 6))
+    truth = features @ np.arange(6) + 30
+    y = np.where(np.arange(200) < 10, truth + 0.1 * rng.normal(size=200), np.nan)
+    found = gq.GraphRegressor().fit(features, y)
+    assert found.score(features[10:], truth[10:]) > 0.9
+    assert found.linear_std_ > 2
+    without = gq.GraphRegressor(model="Regression(linear_std=0)").fit(features, y)
+    assert without.score(features[10:], truth[10:]) < found.score(features[10:], truth[10:]) - 0.2
+    assert without.linear_std_ == 0.0
+    assert gq.GraphRegressor("precomputed").fit(found.graph_.weights, y).linear_std_ == 0.0
 
 
 @pytest.mark.slow
@@ -259,6 +274,7 @@ WRONG_INPUT = [
     ({}, {"sample_weight": ["a"] * 90}, "sample_weight: type <U1"),
     ({"model": "Regression(noise_std=0.0)"}, {}, "noise_std: 0.0 is not positive"),
     ({"model": "Regression(field_std='large')"}, {}, "field_std: 'large' is not a number"),
+    ({"model": "Regression(linear_std=-1)"}, {}, "linear_std: -1 is not positive; .* 0 for no"),
     ({"n_eigenpairs": "few"}, {}, "n_eigenpairs: 'few' is unknown"),
     ({"graph": "tree"}, {}, "graph: 'tree' is unknown"),
     (

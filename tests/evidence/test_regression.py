@@ -10,6 +10,7 @@ from scipy.stats import multivariate_normal, norm
 import graphuq as gq
 from graphuq.evidence.regression import CONSTANT_STD, GraphRegression
 from graphuq.evidence.weighed import maximize_regression, slopes_of, with_values
+from graphuq.spectrum.linear import linear_functions
 from known_fields import series_covariance
 
 NAMES = ("tau", "alpha", "field_std", "noise_std")
@@ -170,7 +171,7 @@ def test_the_maximum_is_not_below_its_neighbours():
 
     def loss(factor):
         model = with_values(best, {"noise_std": best.noise_std * factor})
-        penalty = 0.5 * (np.log(model.noise_std / 0.3) / 1.0) ** 2  # the hyperprior of the noise
+        penalty = 0.5 * (np.log(model.noise_std / 0.5) / 1.0) ** 2  # the hyperprior of the noise
         return penalty - model.log_evidence
 
     assert loss(1.0) < min(loss(1.02), loss(0.98))
@@ -227,3 +228,29 @@ def test_learnt_hyperparameters_are_near_the_true_ones():
     assert abs(np.log(best.noise_std / 0.3)) < 4 / np.sqrt(2 * 600)
     truth = GraphRegression(spectrum, prior, np.arange(600), values, 1.0, 0.3)
     assert best.log_evidence > truth.log_evidence - 1
+
+
+@pytest.mark.parametrize("n_eigenpairs", [4, 25])  # fewer columns than numbers, and more
+def test_a_linear_part_is_that_of_bayesian_linear_regression(n_eigenpairs):
+    """Its covariance ``g² F Fᵀ`` is added to that of the field, at all nodes."""
+    block = linear_functions(np.random.default_rng(3).normal(size=(40, 2)))
+    plain = regression(tail=1.3, n_eigenpairs=n_eigenpairs)
+    basis = gq.Basis(plain.spectrum, (block,))
+    model = dataclasses.replace(plain, spectrum=basis, linear_std=0.7)
+    prior, noise = covariances(plain)
+    prior = prior + 0.49 * block.values @ block.values.T
+    k = prior[np.ix_(LABELLED, LABELLED)] + np.diag(noise)
+    expected = multivariate_normal(np.zeros(7), k).logpdf(VALUES)
+    np.testing.assert_allclose(model.log_evidence, expected, rtol=1e-9)
+    gain = prior[:, LABELLED] @ np.linalg.inv(k)
+    mean, std = model.field()
+    np.testing.assert_allclose(mean, gain @ VALUES, atol=1e-8)
+    variance = np.diagonal(prior - gain @ prior[LABELLED])
+    np.testing.assert_allclose(std, np.sqrt(variance), rtol=1e-6)
+
+    def evidence(x):
+        values = dict(zip((*NAMES, "linear_std"), np.exp(x), strict=True))
+        return with_values(model, values).log_evidence
+
+    slopes = approx_fprime(np.log([0.4, 1.5, 0.8, 0.35, 0.7]), evidence, 1e-6)
+    np.testing.assert_allclose(slopes_of(model, (*NAMES, "linear_std")), slopes, atol=2e-4)

@@ -39,14 +39,14 @@ def test_two_deviations_are_summed_as_on_a_fine_grid():
     series = series_covariance(START.prior, SPECTRUM)
     log_weights, means, stds = [], [], []
     for log_a in np.linspace(-4, 4, 61):
-        for log_noise in np.linspace(np.log(0.3) - 4, np.log(0.3) + 4, 61):
+        for log_noise in np.linspace(np.log(0.5) - 4, np.log(0.5) + 4, 61):
             prior = np.exp(2 * log_a) * series + CONSTANT_STD**2
             k = prior[np.ix_(LABELLED, LABELLED)] + np.exp(2 * log_noise) * np.eye(7)
             gain = prior[:, LABELLED] @ np.linalg.inv(k)
             log_weights.append(
                 multivariate_normal(np.zeros(7), k).logpdf(VALUES)
                 + norm.logpdf(log_a)
-                + norm.logpdf(log_noise, np.log(0.3))
+                + norm.logpdf(log_noise, np.log(0.5))
             )
             means.append(gain @ VALUES)
             variance = np.diagonal(prior - gain @ prior[LABELLED]) + np.exp(2 * log_noise)

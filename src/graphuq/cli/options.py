@@ -46,7 +46,7 @@ OF_SAMPLING = Options(
     SAMPLING,
 )
 OF_REGRESSION = Options(
-    "models/regression.py:Regression", ["prior", "noise_std", "field_std"], MODEL
+    "models/regression.py:Regression", ["prior", "noise_std", "field_std", "linear_std"], MODEL
 )
 OF_CLASSIFIER = (
     Options(CLASSIFIER, OF_GRAPH, GRAPH),

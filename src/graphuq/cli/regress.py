@@ -192,10 +192,12 @@ def _say_result(facts: Facts, regressor: Any, truth: Any, target: str) -> None:
         n_rows=len(regressor.transduction_),
     )
     facts.say(
-        "{noise} {noise_std:.4g}, field {field_std:.4g} (standard deviations)",
+        "{noise} {noise_std:.4g}, field {field_std:.4g}, linear part {linear_std:.4g} (standard "
+        "deviations)",
         noise=regressor.posterior_.noise,
         noise_std=regressor.noise_std_,
         field_std=regressor.field_std_,
+        linear_std=regressor.linear_std_,
     )
     facts.say(
         "prior {prior}, log evidence {log_evidence:.2f}",

@@ -1,6 +1,6 @@
 r"""Counts on a graph: the posterior and the evidence by expectation propagation.
 
-    y_j ~ Poisson(E_j e^{c_0 + c + a u_j + γ ε_j}),   u ~ prior,   c ~ N(0, b²),   ε_j ~ N(0, 1)
+    y_j ~ Poisson(E_j e^{c_0 + h_j}),   h_j = c + a u_j + g l_j + γ ε_j
 
 Each count is replaced by a normal number of the log rate, with the mean and variance that leave
 the posterior of that log rate as the count does. Given these, all is `GraphRegression`. See
@@ -15,9 +15,9 @@ from jaxtyping import Float, Int
 from scipy.stats import norm
 
 from graphuq.evidence.poisson_lognormal import sites_of
-from graphuq.evidence.regression import GraphRegression, WithEvidence
+from graphuq.evidence.regression import GraphRegression, Slopes, WithEvidence, eigenpairs_of
 from graphuq.priors import Prior, SpectralStd
-from graphuq.spectrum import Spectrum
+from graphuq.spectrum.basis import SpectralBasis
 from graphuq.utils.concurrency import cached_property
 
 MAX_PASSES = 300
@@ -50,7 +50,7 @@ class GraphCounts(WithEvidence):
 
     Parameters
     ----------
-    spectrum : Spectrum
+    spectrum : Spectrum or Basis
     prior : Prior
         A prior without learnt hyperparameters.
     labelled : numpy.ndarray of int, shape (J,)
@@ -62,6 +62,8 @@ class GraphCounts(WithEvidence):
         a > 0 and γ ≥ 0, of the log rate.
     start_mean, start_variance : numpy.ndarray, shape (J,), optional
         Normal numbers from which the passes begin; by default those of each count alone.
+    linear_std : float
+        g, of the log rate.
 
     Attributes
     ----------
@@ -69,7 +71,7 @@ class GraphCounts(WithEvidence):
         ``log P(counts)``, as expectation propagation finds it.
     """
 
-    spectrum: Spectrum
+    spectrum: SpectralBasis
     prior: Prior
     labelled: Int[np.ndarray, " J"]
     counts: Float[np.ndarray, " J"]
@@ -78,6 +80,7 @@ class GraphCounts(WithEvidence):
     noise_std: float = 0.3
     start_mean: Float[np.ndarray, " J"] | None = None
     start_variance: Float[np.ndarray, " J"] | None = None
+    linear_std: float = 0.5
 
     def replaced(self, **changes: Any) -> "GraphCounts":
         """Return the counts with other hyperparameters, whose passes begin where these ended."""
@@ -92,7 +95,7 @@ class GraphCounts(WithEvidence):
     @property
     def std(self) -> SpectralStd:
         """Spectral deviations ``a s`` and ``a s̄``."""
-        std = self.prior.spectral_std(self.spectrum)
+        std = self.prior.spectral_std(eigenpairs_of(self.spectrum))
         return SpectralStd(self.field_std * std.modes, self.field_std * std.tail)
 
     @cached_property
@@ -149,9 +152,8 @@ class GraphCounts(WithEvidence):
     ) -> GraphRegression:
         """Return the regression of normal numbers, with γ² in the variance of each."""
         weights = 1 / (self.noise_std**2 + variance)
-        return GraphRegression(
-            self.spectrum, self.prior, self.labelled, mean, self.field_std, 1.0, weights
-        )
+        settings = (self.field_std, 1.0, weights, self.linear_std)
+        return GraphRegression(self.spectrum, self.prior, self.labelled, mean, *settings)
 
     @cached_property
     def regression(self) -> GraphRegression:
@@ -191,15 +193,14 @@ class GraphCounts(WithEvidence):
         mean, std = self.leave_one_out()
         return sites_of(self.counts, mean + self.log_exposure, std**2).log_mass
 
-    def slopes(self) -> tuple[Float[np.ndarray, " L"], float, float]:
-        """Return derivatives of the log evidence in ``a s``, in ``a s̄`` and in ``log γ``.
+    def slopes(self) -> Slopes:
+        """Return derivatives of the log evidence.
 
         The normal numbers are a fixed point, so that only ``log N(t; 0, K)`` changes, to first
         order (Seeger 2005, "Expectation propagation for exponential families").
         """
-        by_modes, by_tail, _ = self.regression.slopes()
         by_noise = 2 * self.noise_std**2 * float(self.regression.by_floor.sum())
-        return by_modes, by_tail, by_noise
+        return self.regression.slopes()._replace(noise_std=by_noise)
 
 
 def _require_variances(values: Float[np.ndarray, " J"]) -> None:

@@ -1,11 +1,13 @@
 r"""Regression on a graph: the posterior and the evidence of numbers as labels, in closed form.
 
-    y_j = c + a u_j + γ w_j^{-1/2} ε_j,    u ~ prior,    c ~ N(0, b²),    ε_j ~ N(0, 1)
+    y_j = c + a u_j + g l_j + γ w_j^{-1/2} ε_j,    u ~ prior,    c ~ N(0, b²),    ε_j ~ N(0, 1)
 
-With the series ``u = scale (Q (s ξ) + s̄ r)`` of the prior, the numbers have the covariance
-``K = Φ diag(d) Φᵀ + diag(f)``. The columns of Φ are those of Q, times the node scale, and a column
-of ones; ``d = (a² (s² − s̄²), b²)`` and ``f_j = γ²/w_j + a² s̄² scale_j²``. Everything is solved in
-as many dimensions as there are columns. See docs/theory/numbers.md, "Numbers as labels".
+l is linear in the features: ``l = F β`` with ``β ~ N(0, 1)``, if the basis has such columns F. With
+the series ``u = scale (Q (s ξ) + s̄ r)`` of the prior, the numbers have the covariance
+``K = Φ diag(d) Φᵀ + diag(f)``. The columns of Φ are those of Q, times the node scale, those of F,
+and a column of ones; ``d = (a² (s² − s̄²), g², b²)`` and ``f_j = γ²/w_j + a² s̄² scale_j²``.
+Everything is solved in as many dimensions as there are columns. See docs/theory/numbers.md,
+"Numbers as labels".
 """
 
 import dataclasses
@@ -20,7 +22,8 @@ from scipy.stats import norm
 from graphuq.graphs.features import row_blocks
 from graphuq.posterior.field.conditioning import FloorConditioning, condition_with_floor
 from graphuq.priors import Prior, SpectralStd
-from graphuq.spectrum import Spectrum
+from graphuq.spectrum.basis import SpectralBasis
+from graphuq.spectrum.blocks import EIGENPAIRS, spectrum_of
 from graphuq.utils.concurrency import cached_property
 
 CONSTANT_STD = 10.0  # b, in standard deviations of the given numbers: nearly flat
@@ -47,10 +50,27 @@ class InverseCovariance(NamedTuple):
     log_determinant: float
 
 
+class Slopes(NamedTuple):
+    """Derivatives of a log evidence.
+
+    Attributes
+    ----------
+    modes : numpy.ndarray, shape (L,)
+        In ``a s``.
+    tail, linear_std, noise_std : float
+        In ``a s̄``, ``log g`` and ``log γ``.
+    """
+
+    modes: Float[np.ndarray, " L"]
+    tail: float
+    linear_std: float
+    noise_std: float
+
+
 class WithEvidence(ABC):
     """Numbers or counts at nodes, under one choice of hyperparameters."""
 
-    spectrum: Spectrum
+    spectrum: SpectralBasis
     prior: Prior
 
     @property
@@ -64,8 +84,8 @@ class WithEvidence(ABC):
         """Log probability of what is given."""
 
     @abstractmethod
-    def slopes(self) -> tuple[Float[np.ndarray, " L"], float, float]:
-        """Return derivatives of the log evidence in ``a s``, in ``a s̄`` and in ``log γ``."""
+    def slopes(self) -> Slopes:
+        """Return derivatives of the log evidence."""
 
     def replaced(self, **changes: Any) -> Any:
         """Return the same with other hyperparameters."""
@@ -79,7 +99,8 @@ class GraphRegression(WithEvidence):
 
     Parameters
     ----------
-    spectrum : Spectrum
+    spectrum : Spectrum or Basis
+        Eigenpairs, and linear functions if there are any.
     prior : Prior
         A prior without learnt hyperparameters.
     labelled : numpy.ndarray of int, shape (J,)
@@ -89,6 +110,8 @@ class GraphRegression(WithEvidence):
         a and γ, in units of the values.
     weights : numpy.ndarray, shape (J,), optional
         w: a weight divides the variance of the noise; 1 by default.
+    linear_std : float
+        g, in units of the values; of no use without linear functions in the basis.
 
     Attributes
     ----------
@@ -96,24 +119,28 @@ class GraphRegression(WithEvidence):
         ``log p(values)``.
     """
 
-    spectrum: Spectrum
+    spectrum: SpectralBasis
     prior: Prior
     labelled: Int[np.ndarray, " J"]
     values: Float[np.ndarray, " J"]
     field_std: float = 1.0
     noise_std: float = 0.3
     weights: Float[np.ndarray, " J"] | None = None
+    linear_std: float = 0.5
 
     @cached_property
     def std(self) -> SpectralStd:
         """Spectral deviations ``a s`` and ``a s̄``."""
-        std = self.prior.spectral_std(self.spectrum)
+        std = self.prior.spectral_std(eigenpairs_of(self.spectrum))
         return SpectralStd(self.field_std * std.modes, self.field_std * std.tail)
 
     @cached_property
     def mode_variance(self) -> Float[np.ndarray, " n"]:
-        """``d``, of the modes and of the constant."""
-        return np.append(self.std.modes**2 - self.std.tail**2, CONSTANT_STD**2)
+        """``d``, of the modes, of the linear functions and of the constant."""
+        found = np.full(self.spectrum.n_columns + 1, self.linear_std**2)
+        found[: len(self.std.modes)] = self.std.modes**2 - self.std.tail**2
+        found[-1] = CONSTANT_STD**2
+        return found
 
     @cached_property
     def noise_variance(self) -> Float[np.ndarray, " J"]:
@@ -172,7 +199,7 @@ class GraphRegression(WithEvidence):
 
     @cached_property
     def coefficients(self) -> tuple[Float[np.ndarray, " n"], Float[np.ndarray, "n n"]]:
-        """Mean and covariance of the coefficients of the modes and of the constant."""
+        """Mean and covariance of the coefficients of all columns."""
         covariance = (self._steps.inner + self._steps.inner.T) / 2
         return covariance @ (self.rows.T @ (self.values / self.floor)), covariance
 
@@ -280,17 +307,25 @@ class GraphRegression(WithEvidence):
         """Derivatives of the log evidence in the variance of each number."""
         return (self.inverse.pull**2 - self.inverse.diagonal) / 2
 
-    def slopes(self) -> tuple[Float[np.ndarray, " L"], float, float]:
-        """Return derivatives of the log evidence in ``a s``, in ``a s̄`` and in ``log γ``."""
+    def slopes(self) -> Slopes:
+        """Return derivatives of the log evidence."""
         inverse, by_floor = self.inverse, self.by_floor
         by_variance = ((self.rows.T @ inverse.pull) ** 2 - inverse.by_columns)[:-1] / 2
+        by_modes, by_linear = np.split(by_variance, [len(self.std.modes)])
         scale = self.spectrum.node_scale[self.labelled]
-        by_tail = 2 * self.std.tail * float(by_floor @ scale**2 - by_variance.sum())
-        return (
-            2 * self.std.modes * by_variance,
-            by_tail,
+        return Slopes(
+            2 * self.std.modes * by_modes,
+            2 * self.std.tail * float(by_floor @ scale**2 - by_modes.sum()),
+            2 * self.linear_std**2 * float(by_linear.sum()),
             float(2 * by_floor @ self.noise_variance),
         )
+
+
+def eigenpairs_of(spectrum: SpectralBasis) -> SpectralBasis:
+    """Return the eigenpairs of a basis, without linear functions."""
+    found = spectrum_of(spectrum, EIGENPAIRS)
+    assert found is not None
+    return found
 
 
 def columns(

@@ -22,10 +22,11 @@ from graphuq.evidence.regression import WithEvidence
 from graphuq.utils.arrays import single_threaded_blas
 
 MAX_ITERATIONS = 60
-# In standard deviations of the given numbers; wide, since the evidence knows both well.
+# In standard deviations of the given numbers; wide, since the evidence knows them well.
 SCALES = {
     "field_std": Hyperprior(1.0, 1.0, 0.01, 100.0),
-    "noise_std": Hyperprior(0.3, 1.0, 0.003, 10.0),
+    "noise_std": Hyperprior(0.5, 1.0, 0.003, 10.0),
+    "linear_std": Hyperprior(0.5, 1.0, 0.005, 50.0),
 }
 SHAPES_LOG_STD = 0.5  # of τ and α around their medians
 NOISE_STARTS = (0.1, 0.7)  # the evidence may have a maximum for each
@@ -62,7 +63,8 @@ class LogPosterior(Generic[Model]):
     ----------
     start : GraphRegression or GraphCounts
     names : sequence of str
-        Some of "tau", "alpha", "field_std" and "noise_std". The others keep their values.
+        Some of "tau", "alpha", "field_std", "noise_std" and "linear_std". The others keep their
+        values.
     """
 
     def __init__(self, start: Model, names: Sequence[str]) -> None:
@@ -240,17 +242,16 @@ def with_values(model: Model, values: dict[str, Any]) -> Model:
 
 def slopes_of(model: WithEvidence, names: Sequence[str]) -> Float[np.ndarray, " n"]:
     """Return the derivatives of the log evidence in the logarithms of hyperparameters."""
-    by_modes, by_tail, by_noise = model.slopes()
-    found = []
+    slopes, found = model.slopes(), []
     for name in names:
-        if name == "noise_std":
-            found.append(by_noise)
+        if name in ("noise_std", "linear_std"):
+            found.append(getattr(slopes, name))
         elif name == "field_std":
-            found.append(by_modes @ model.std.modes + by_tail * model.std.tail)
+            found.append(slopes.modes @ model.std.modes + slopes.tail * model.std.tail)
         else:
             at = np.log([getattr(model.prior, name)])
             shape = log_derivative(partial(_deviations, model, name), at)
-            found.append(by_modes @ shape[:-1] + by_tail * shape[-1])
+            found.append(slopes.modes @ shape[:-1] + slopes.tail * shape[-1])
     return np.array(found)
 
 

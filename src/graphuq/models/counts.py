@@ -26,8 +26,8 @@ WHOLE = "give whole numbers 0, 1, 2, …, or model='auto' for other numbers"
 class Counts(NumbersModel):
     """Prior of a field of log rates and its size, and the noise of the log rates.
 
-    A count is Poisson with the rate ``E exp(c + a u + γ ε)``, where E is the exposure of the row.
-    The noise γ makes counts vary more than those of Poisson, by rows of like features, as real ones
+    A count is Poisson with the rate ``E exp(c + a u + g l + γ ε)``, where E is the exposure. The
+    noise γ makes counts vary more than those of Poisson, by rows of like features, as real ones
     do. Answers are averages over what is "auto", weighed by the evidence, with weak hyperpriors;
     see docs/theory/numbers.md.
 
@@ -41,6 +41,9 @@ class Counts(NumbersModel):
     noise_std : float or "auto", default "auto"
         Standard deviation of the noise of a log rate: γ ≥ 0. With 0, counts given the field are
         Poisson.
+    linear_std : float or "auto", default "auto"
+        Standard deviation of a linear function of the features in the log rates, averaged over
+        nodes: g ≥ 0. With 0, or if the graph was made without features, there is none.
 
     Raises
     ------
@@ -62,6 +65,7 @@ class Counts(NumbersModel):
     prior: Any = "auto"
     field_std: Any = "auto"
     noise_std: Any = "auto"
+    linear_std: Any = "auto"
 
     takes_exposure: ClassVar[bool] = True
     takes_weights: ClassVar[bool] = False
@@ -72,6 +76,7 @@ class Counts(NumbersModel):
             require_positive("field_std", self.field_std, remedy)
         if not is_auto(self.noise_std) and not self._is_poisson:
             require_positive("noise_std", self.noise_std, remedy)
+        self._check_linear()
         self._check_prior()
 
     @property
@@ -110,7 +115,7 @@ class Counts(NumbersModel):
 
         Parameters
         ----------
-        basis : Spectrum
+        basis : Spectrum or Basis
         given : GivenNumbers
             Counts with their exposures.
 
@@ -131,9 +136,9 @@ class Counts(NumbersModel):
             given.nodes,
             given.numbers,
             np.log(given.exposure) + location,
-            **self._fixed(1.0),
+            **self._fixed(1.0, basis),
         )
-        found, weighed = learn(start, self._learnt)
+        found, weighed = learn(start, self._learnt(basis))
         try:
             converged = found.fixed_point.converged
         except np.linalg.LinAlgError as error:

@@ -11,15 +11,18 @@ from scipy.special import softmax
 
 from graphuq.errors import require
 from graphuq.evidence.counts import GraphCounts
-from graphuq.evidence.regression import GraphRegression
+from graphuq.evidence.regression import GraphRegression, eigenpairs_of
 from graphuq.evidence.weighed import Weighed, with_values
 from graphuq.models.averaged import Averaged, averaged
 from graphuq.models.evidence import prior_of
 from graphuq.models.predictive import Predictive
 from graphuq.priors import Prior
+from graphuq.spectrum.basis import SpectralBasis
+from graphuq.utils.checks import require_positive
 from graphuq.utils.concurrency import cached_property
 
 QUANTITIES = ("measurement", "field")
+DEVIATIONS = ("field_std", "noise_std", "linear_std")
 
 
 class GivenNumbers(NamedTuple):
@@ -46,6 +49,12 @@ class NumbersModel(ABC):
     prior: Any
     field_std: Any
     noise_std: Any
+    linear_std: Any
+
+    @property
+    def needs_features(self) -> bool:
+        """Whether linear functions of the features are part of the model."""
+        return is_auto(self.linear_std) or self.linear_std > 0
 
     @abstractmethod
     def check(self, numbers: Float[np.ndarray, " N"], argument: str = "y") -> None:
@@ -65,6 +74,13 @@ class NumbersModel(ABC):
         given : GivenNumbers
         """
 
+    def _check_linear(self) -> None:
+        """Raise `InvalidInput` for a deviation of the linear part that is none; 0 is one."""
+        given: Any = self.linear_std
+        is_zero = isinstance(given, int | float) and not isinstance(given, bool) and given == 0
+        if not is_auto(given) and not is_zero:
+            require_positive("linear_std", given, "use a number, 0 for no linear part, or 'auto'")
+
     def _check_prior(self) -> None:
         """Raise `InvalidInput` for a prior that is unknown or learns something."""
         prior: Prior = prior_of(self.prior)
@@ -75,18 +91,23 @@ class NumbersModel(ABC):
             "give a number, or prior='auto'",
         )
 
-    def _fixed(self, unit: float) -> dict[str, Any]:
+    def _fixed(self, unit: float, basis: SpectralBasis) -> dict[str, Any]:
         """Return the deviations that are given, in a unit."""
-        names = ("field_std", "noise_std")
-        given = {name: getattr(self, name) for name in names}
+        given = {name: getattr(self, name) for name in DEVIATIONS}
+        if not has_linear(basis):
+            given["linear_std"] = 0.0
         return {name: value / unit for name, value in given.items() if not is_auto(value)}
 
-    @property
-    def _learnt(self) -> list[str]:
-        """Names of what the evidence chooses."""
+    def _learnt(self, basis: SpectralBasis) -> list[str]:
+        """Names of what is learnt with a basis, which may have no linear functions."""
         shape = ("tau", "alpha") if is_auto(self.prior) else ()
-        scales = [n for n in ("field_std", "noise_std") if is_auto(getattr(self, n))]
-        return [*shape, *scales]
+        usable = DEVIATIONS if has_linear(basis) else DEVIATIONS[:-1]
+        return [*shape, *(name for name in usable if is_auto(getattr(self, name)))]
+
+
+def has_linear(basis: SpectralBasis) -> bool:
+    """Return whether a basis has linear functions beside its eigenpairs."""
+    return basis.n_columns > eigenpairs_of(basis).n_columns
 
 
 def is_auto(value: Any) -> bool:
@@ -128,16 +149,17 @@ class NumbersPosterior(ABC):
         return [with_values(self.engine, dict(zip(names, row, strict=True))) for row in values]
 
     @cached_property
-    def field_std(self) -> float:
-        """Standard deviation of the field, in units of the latent number; a root mean square."""
-        return self._mean_deviation("field_std")
-
-    @cached_property
     def noise_std(self) -> float:
-        """Standard deviation of the noise, in units of the latent number; a root mean square."""
-        return self._mean_deviation("noise_std")
+        """Deviation of the noise; see `deviation`."""
+        return self.deviation("noise_std")
 
-    def _mean_deviation(self, name: str) -> float:
+    def deviation(self, name: str) -> float:
+        """Return a deviation in units of the latent number: its root mean square.
+
+        Parameters
+        ----------
+        name : {"field_std", "noise_std", "linear_std"}
+        """
         squares = [getattr(engine, name) ** 2 for engine in self.engines]
         return self.spread * float(np.sqrt(self.weighed.weights @ squares))
 
@@ -146,7 +168,7 @@ class NumbersPosterior(ABC):
         """The model with the hyperparameters of largest evidence."""
         best, kind = self.engine, self.model_kind
         model: Any = kind()
-        changes = {n: self.spread * float(getattr(best, n)) for n in ("field_std", "noise_std")}
+        changes = {name: self.spread * float(getattr(best, name)) for name in DEVIATIONS}
         found: NumbersModel = dataclasses.replace(model, prior=best.prior, **changes)
         return found
 

@@ -8,6 +8,7 @@ import numpy as np
 from jaxtyping import Float, Int
 from scipy.special import stdtrit
 from scipy.stats import norm, poisson
+from scipy.stats import t as student
 
 from graphuq.errors import require
 from graphuq.evidence.poisson_lognormal import mass_up_to, sites_of
@@ -92,10 +93,18 @@ class StudentT(Predictive):
     std: Float[np.ndarray, " M"]
     degrees: Float[np.ndarray, " M"]
 
+    @property
+    def scale(self) -> Float[np.ndarray, " M"]:
+        """Unit of each row in which it is Student's t."""
+        return self.std * np.sqrt(1 - 2 / self.degrees)
+
     def quantile(self, level: float) -> Float[np.ndarray, " M"]:
         """Return the quantile of each row."""
-        shrink = np.where(np.isinf(self.degrees), 1.0, np.sqrt(1 - 2 / self.degrees))
-        return self.mean + stdtrit(self.degrees, level) * shrink * self.std
+        return self.mean + stdtrit(self.degrees, level) * self.scale
+
+    def log_density(self, numbers: Float[np.ndarray, " M"]) -> Float[np.ndarray, " M"]:
+        """Return the log density of each number."""
+        return np.asarray(student.logpdf(numbers, self.degrees, self.mean, self.scale))
 
     def below(self, numbers: Float[np.ndarray, "*S M"], level: float) -> Float[np.ndarray, "*S M"]:
         """Return 1 below the quantile and 0 above it."""

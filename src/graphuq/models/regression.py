@@ -19,7 +19,7 @@ from graphuq.utils.shown import shown_call
 
 @dataclasses.dataclass(frozen=True, repr=False)
 class Regression(NumbersModel):
-    """Prior of the field and its size, and the noise of the numbers.
+    """Prior of the field and its size, a linear part, and the noise of the numbers.
 
     Answers are averages over what is "auto", weighed by the evidence, with weak hyperpriors; see
     docs/theory/numbers.md.
@@ -35,6 +35,9 @@ class Regression(NumbersModel):
         Standard deviation of the field, averaged over nodes, in units of the target: a > 0.
     noise_std : float or "auto", default "auto"
         Standard deviation of the noise, in units of the target: γ > 0.
+    linear_std : float or "auto", default "auto"
+        Standard deviation of a linear function of the features, averaged over nodes, in units of
+        the target: g ≥ 0. With 0, or if the graph was made without features, there is none.
 
     Raises
     ------
@@ -51,12 +54,14 @@ class Regression(NumbersModel):
     prior: Any = "auto"
     field_std: Any = "auto"
     noise_std: Any = "auto"
+    linear_std: Any = "auto"
 
     def __post_init__(self) -> None:
         for name in ("field_std", "noise_std"):
             if not is_auto(getattr(self, name)):
                 remedy = "use a number > 0 in units of y, or 'auto'"
                 require_positive(name, getattr(self, name), remedy)
+        self._check_linear()
         self._check_prior()
 
     def check(self, numbers: Float[np.ndarray, " N"], argument: str = "y") -> None:
@@ -82,7 +87,7 @@ class Regression(NumbersModel):
 
         Parameters
         ----------
-        basis : Spectrum
+        basis : Spectrum or Basis
         given : GivenNumbers
             The variance of the noise of a number is γ²/w.
         """
@@ -94,9 +99,9 @@ class Regression(NumbersModel):
             given.nodes,
             values,
             weights=given.weights,
-            **self._fixed(spread),
+            **self._fixed(spread, basis),
         )
-        return GaussianNumbers(*learn(start, self._learnt), location, spread)
+        return GaussianNumbers(*learn(start, self._learnt(basis)), location, spread)
 
     def __repr__(self) -> str:
         return shown_call(self)

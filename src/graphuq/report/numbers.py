@@ -20,6 +20,7 @@ from graphuq.classifier.regressor.rows import (
 )
 from graphuq.classifier.regressor.trust import COVERAGES, Predicted, held_out, left_out, trust_of
 from graphuq.classifier.regressor.values import COLOR_ENDS, number_format
+from graphuq.models.numbers import DEVIATIONS
 from graphuq.models.predictive import Predictive
 from graphuq.plots.panels import accents, add_colorbar, label_colors
 from graphuq.report.data import page_data, places_of, shown_nodes
@@ -190,12 +191,9 @@ def _hyperparameters(regressor: GraphRegressor) -> list[tuple[str, float, str]]:
         for name, value in fields.items()
         if isinstance(value, float | int) and not isinstance(value, bool)
     ]
-    found += [
-        (name, getattr(regressor, f"{name}_"), getattr(model, name))
-        for name in ("field_std", "noise_std")
-    ]
+    found += [(name, getattr(regressor, f"{name}_"), getattr(model, name)) for name in DEVIATIONS]
     return [
-        (name, value, "chosen by the evidence" if is_word(origin, "auto") else "given")
+        (name, value, "weighed by the evidence" if is_word(origin, "auto") else "given")
         for name, value, origin in found
     ]
 

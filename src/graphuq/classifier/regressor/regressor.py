@@ -20,14 +20,14 @@ from graphuq.classifier.regressor.exposures import (
     exposure_to_predict,
     refuse_weights,
 )
-from graphuq.classifier.regressor.rows import chosen_weights, predictive_of, spectrum_of
+from graphuq.classifier.regressor.rows import basis_of, chosen_weights, predictive_of
 from graphuq.classifier.regressor.saving import load_regressor, save_regressor
 from graphuq.classifier.regressor.values import numbers_of, numbers_to_learn
 from graphuq.classifier.types import Groups, Labels, Table
 from graphuq.errors import UnlabelledScoreWarning, require
 from graphuq.graphs import FeatureSpace
 from graphuq.models import Counts, Regression
-from graphuq.models.numbers import GivenNumbers, NumbersModel, NumbersPosterior
+from graphuq.models.numbers import DEVIATIONS, GivenNumbers, NumbersModel, NumbersPosterior
 from graphuq.models.predictive import Predictive
 from graphuq.run.words import part_from
 from graphuq.utils.concurrency import one_at_a_time
@@ -37,11 +37,11 @@ from graphuq.utils.user_warnings import warn_user
 class GraphRegressor(NestedParameters, RegressorMixin, BaseEstimator):
     """Semi-supervised regression with an interval for each row.
 
-    The estimator builds a similarity graph on all rows, with or without a number. The Laplacian
-    spectrum defines a Gaussian prior on a field over the nodes. A number is the field at its row
-    plus Gaussian noise. The posterior of the field is Gaussian and exact for given hyperparameters,
-    over which answers are averaged. With ``model="counts"``, numbers are counts 0, 1, 2, …, and the
-    field is that of their log rates; see `graphuq.models.Counts`.
+    A similarity graph on all rows, with or without a number, has a Laplacian whose spectrum defines
+    a Gaussian prior on a field over the nodes. A number is the field at its row, plus a linear
+    function of the features, plus noise. The posterior is exact for given hyperparameters, over
+    which answers are averaged. With ``model="counts"``, numbers are counts 0, 1, 2, …, and all this
+    is of their log rates; see `graphuq.models.Counts`.
 
     Parameters
     ----------
@@ -69,8 +69,8 @@ class GraphRegressor(NestedParameters, RegressorMixin, BaseEstimator):
         Value of the eigenvalues that are not computed: none of them is used (false), the largest
         computed one (true), their mean, or a number.
     model : "auto", "counts", Regression or Counts, default "auto"
-        Prior of the field, its size and the noise. See `graphuq.models.Regression`. Also text such
-        as ``"Regression(noise_std=0.5)"``. "auto": all is learnt. "counts": `Counts`, the same.
+        Sizes of all parts. See `graphuq.models.Regression`. Also text such as
+        ``"Regression(noise_std=0.5)"``. "auto": all is learnt. "counts": `Counts`, the same.
     out_of_sample : {"mean", "nearest", "combination"}, default "mean"
         Prediction of rows outside the graph: from the weighted mean of their neighbours, from
         the nearest node, or from a combination of nodes.
@@ -83,15 +83,14 @@ class GraphRegressor(NestedParameters, RegressorMixin, BaseEstimator):
         exposure of 1.
     transduction_std_ : numpy.ndarray, shape (N,)
         Posterior standard deviation of the same.
-    field_std_, noise_std_ : float
-        a and γ in units of ``y``, or of the log rate of counts: root mean squares.
+    field_std_, noise_std_, linear_std_ : float
+        a, γ and g in units of ``y``, or of the log rate of counts: root mean squares.
     model_ : Regression or Counts
         The model with the hyperparameters that are likeliest. A fit with it takes them for known.
     prior_ : Prior
         The prior of ``model_``.
     log_evidence_ : float
-        Log density of the given numbers by ``model_``, in units of ``y``, or log probability of
-        the counts.
+        Log density of the given numbers by ``model_``, or log probability of the counts.
     exposure_ : numpy.ndarray, shape (N,), or None
         Exposure of each row, if it was given.
     posterior_ : NumbersPosterior
@@ -197,11 +196,11 @@ class GraphRegressor(NestedParameters, RegressorMixin, BaseEstimator):
         own = exposure_of_rows(labels_of_names(exposure, graph, "exposure"), n_rows, model)
         known = ~np.isnan(numbers) & (weights > 0)
         model.check_given(numbers, known)
-        self.graph_, spectrum = spectrum_of(self, graph, X)
+        self.graph_, basis = basis_of(self, model, graph, X)
         self._feature_space, self.exposure_ = self.graph_.feature_space, own
         rows, seen = np.flatnonzero(known), np.ones(n_rows) if own is None else own
         given = GivenNumbers(rows, numbers[rows], weights[rows], seen[rows])
-        self._describe(model.posterior(spectrum, given))
+        self._describe(model.posterior(basis, given))
         return self
 
     def predict(
@@ -380,7 +379,8 @@ class GraphRegressor(NestedParameters, RegressorMixin, BaseEstimator):
         self.prior_ = posterior.engine.prior
         field = posterior.predictive(posterior.latent("field"), "field")
         self.transduction_, self.transduction_std_ = field.mean, field.std
-        self.field_std_, self.noise_std_ = posterior.field_std, posterior.noise_std
+        for name in DEVIATIONS:
+            setattr(self, f"{name}_", posterior.deviation(name))
         self.log_evidence_ = posterior.log_evidence
         components = posterior.engine.spectrum.components
         self.has_evidence_ = np.isin(components, components[posterior.engine.labelled])

@@ -9,8 +9,10 @@ from graphuq.classifier.new_rows import in_basis
 from graphuq.classifier.options import build_graph, is_word, n_pairs_of
 from graphuq.graphs import Graph, SelfTuning
 from graphuq.graphs.signs import require_no_signs
+from graphuq.models.numbers import NumbersModel
 from graphuq.models.predictive import Predictive
-from graphuq.spectrum import Spectrum, laplacian_spectrum
+from graphuq.spectrum import Basis, laplacian_spectrum
+from graphuq.spectrum.linear import linear_functions
 from graphuq.utils.progress import reporting
 
 if TYPE_CHECKING:
@@ -25,8 +27,10 @@ def chosen_weights(regressor: "GraphRegressor") -> SelfTuning | None:
     return SelfTuning(SHARPNESS) if is_auto else None
 
 
-def spectrum_of(regressor: "GraphRegressor", graph: Any, X: Any) -> tuple[Graph, Spectrum]:
-    """Return the graph of the rows, and the eigenpairs of its Laplacian."""
+def basis_of(
+    regressor: "GraphRegressor", model: NumbersModel, graph: Any, X: Any
+) -> tuple[Graph, Basis]:
+    """Return the graph of the rows, the eigenpairs of its Laplacian, and linear functions."""
     own = chosen_weights(regressor)
     with reporting(regressor.progress) as report:
         found = build_graph(
@@ -46,7 +50,8 @@ def spectrum_of(regressor: "GraphRegressor", graph: Any, X: Any) -> tuple[Graph,
             tail_eigenvalue=regressor.tail_eigenvalue,
             progress=report,
         )
-    return found, spectrum
+    has_linear = model.needs_features and found.features is not None
+    return found, Basis(spectrum, (linear_functions(found.features),) if has_linear else ())
 
 
 def predictive_of(

@@ -11,9 +11,10 @@ from graphuq.classifier.types import Groups
 from graphuq.errors import StorageError
 from graphuq.evidence.weighed import Weighed
 from graphuq.graphs import FeatureSpace
+from graphuq.models.numbers import DEVIATIONS
 from graphuq.priors import Prior
 from graphuq.results.storage import read_tree, write_tree
-from graphuq.spectrum import Spectrum
+from graphuq.spectrum import Basis
 from graphuq.utils.extras import require_extra
 from graphuq.utils.gate import reading
 from graphuq.utils.serialization import from_json, to_json
@@ -52,6 +53,7 @@ def save_regressor(regressor: "GraphRegressor", path: str | Path, extra: Groups 
         "prior": to_json(engine.prior, "prior"),
         "field_std": engine.field_std,
         "noise_std": engine.noise_std,
+        "linear_std": engine.linear_std,
         "location": posterior.location,
         "spread": posterior.spread,
     }
@@ -95,10 +97,10 @@ def regressor_from(kind: "type[GraphRegressor]", tree: "xr.DataTree") -> "GraphR
     describe_features(regressor, stored, space)
     regressor.exposure_ = np.asarray(stored["exposure"]) if "exposure" in stored else None
     attrs = stored.attrs
-    settings = {name: float(attrs[name]) for name in ("field_std", "noise_std")}
+    settings = {name: float(attrs[name]) for name in DEVIATIONS}
     regressor._describe(
         regressor.get_model().posterior_kind.restored(
-            Spectrum.from_dataset(tree["spectrum"].to_dataset()),
+            Basis.from_dataset(tree["spectrum"].to_dataset()),
             from_json(attrs["prior"], Prior),
             settings,
             {str(name): np.asarray(values) for name, values in given.items()},
