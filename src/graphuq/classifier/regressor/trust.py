@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from graphuq.classifier.regressor.regressor import GraphRegressor
 
 COVERAGES = (0.5, 0.8, 0.9, 0.95)
-MIN_NUMBERS = 21.0  # of up to 20, one draw in eight has short intervals; see `_check_numbers`
+MIN_NUMBERS = 21.0  # of up to 20, one draw in ten has short intervals; see `_check_numbers`
 MAX_SIMULATED = 2000  # rows of known number, for the error that chance explains
 
 
@@ -164,8 +164,8 @@ def check_graph(explained: float, measure: str) -> Check:
 def _check_numbers(n_given: int) -> Check:
     """Check that there are more than 20 numbers.
 
-    On 29 tables 90 % intervals hold less than 0.8 of the other numbers in 16 % of draws of 10
-    numbers, 12 % of 20, 5 % of 40 and 1 % of 100, and leave-one-out shares do not say in which; see
+    On 29 tables 90 % intervals hold less than 0.8 of the other numbers in 15 % of draws of 10
+    numbers, 10 % of 20, 4 % of 40 and 1 % of 100, and leave-one-out shares do not say in which; see
     docs/measurements/few_numbers.md.
     """
     sentence = f"{n_given:,} rows have a number."
@@ -175,7 +175,7 @@ def _check_numbers(n_given: int) -> Check:
         float(n_given),
         MIN_NUMBERS,
         "amber",
-        f"{n_given} numbers are few: in one table of eight, intervals of 90% hold less than 80% of "
+        f"{n_given} numbers are few: in one draw of ten, intervals of 90% hold less than 80% of "
         f"the others. Give {MIN_NUMBERS:g} or more.",
     )
 
