@@ -8,10 +8,10 @@ import graphuq as gq
 from graphuq.errors import IncompatibleParts, InvalidInput
 from graphuq.labelling.classes import PageClasses
 from graphuq.labelling.features import default_classifier
-from graphuq.labelling.intervals import ClassIntervals
 from graphuq.labelling.model import Model
 from graphuq.models import Labels, Likeliest, OrderedAverage
 from graphuq.results.errors_left import expected_errors
+from graphuq.results.probability_intervals import ProbabilityIntervals, with_means
 from labelling.browsing import SHOWN, keys, label, name, saved, start
 
 GRADES = ["poor", "fair", "good", "best"]
@@ -111,24 +111,27 @@ def test_the_page_keeps_the_order(open_page):
 def test_intervals_are_of_the_probability_given_the_field(open_page):
     """Against the formula ``Φ((b_{k+1} − u)/γ) − Φ((b_k − u)/γ)`` at the same draws of u."""
     result = open_page(known_labels()).session.wait_until_current().result
-    intervals, row = ClassIntervals.of(result), 150
-    u = intervals._coefficients[:, 0] @ np.asarray(result.posterior.spectrum.basis[row])
-    u = u * result.posterior.spectrum.node_scale[row]
+    intervals, row = ProbabilityIntervals(result), np.array([150])
+    u = intervals._coefficients[:, 0] @ np.asarray(result.posterior.spectrum.basis[150])
+    u = u * result.posterior.spectrum.node_scale[150]
     likelihood = result.posterior.likelihood
     b = np.concatenate([[-np.inf], likelihood.thresholds, [np.inf]])
     shares = np.diff(ndtr((b - u[:, None]) / likelihood.noise_std), axis=1)
     assert intervals._field.tail_std == 0
-    expected = np.quantile(shares, (0.05, 0.95), axis=0).T
-    assert intervals.at(row) == pytest.approx(expected, abs=1e-9)
-    assert shares.mean(axis=0) == pytest.approx(result.probabilities[row], abs=0.15)
+    moved = with_means(shares[None], result.probabilities[row])[0]
+    expected = np.quantile(moved, (0.05, 0.95), axis=0).T
+    assert intervals.at(row)[0] == pytest.approx(expected, abs=1e-3)
+    assert shares.mean(axis=0) == pytest.approx(result.probabilities[150], abs=0.15)
 
 
-def test_an_average_of_grades_has_no_intervals():
+def test_an_average_of_grades_has_intervals_of_the_noise_of_each_component():
     model = Model(X, gq.GraphClassifier(ordered=GRADES, inference="expectation-propagation"))
     model.prepare()
     snapshot = model.renew(KNOWN, 1)
-    assert snapshot.intervals is None
-    assert snapshot.probabilities.shape == (200, 4)
+    p, rows = snapshot.result.probabilities, np.arange(200)
+    assert len(snapshot.result.posterior.likelihood.link[1]) > 1
+    ends = snapshot.intervals.at(rows)
+    assert ((ends[:, :, 0] <= p) & (p <= ends[:, :, 1])).all()
 
 
 def test_numbers_are_sorted_and_new_ones_find_their_place(tmp_path):

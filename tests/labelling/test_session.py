@@ -14,6 +14,7 @@ from graphuq.labelling import model as model_module
 from graphuq.labelling import session as module
 from graphuq.labelling import similarity as similarity_module
 from graphuq.labelling import turns
+from graphuq.labelling.cards import card_of
 from graphuq.labelling.finding import Finder
 from graphuq.labelling.items import items_of
 from graphuq.labelling.model import Model
@@ -150,6 +151,22 @@ def test_from_no_label_to_a_posterior(open_session, moons):
     assert {c["name"]: c["count"] for c in state["classes"]} == {
         name: int((NAMES[moons.classes[rows]] == name).sum()) for name in NAMES
     }
+
+
+def test_every_bar_ends_within_its_line():
+    """The line of each class, also of a small probability, is drawn around the end of its bar."""
+    digits = gq.datasets.load_digits()
+    X, classes = digits.data[:300], digits.target[:300]
+    items, model = items_of(None, X), Model(X)
+    model.prepare()
+    labels = {row: str(classes[row]) for row in range(40)}
+    snapshot = model.renew(labels, 1)
+    for row in range(0, 300, 10):
+        shown = card_of(items, row, snapshot, labels, None)["classes"]
+        assert len(shown) == 10
+        for one in shown:
+            lower, upper = one["interval"]
+            assert lower - 1e-4 <= one["probability"] <= upper + 1e-4  # rounded to four digits
 
 
 def test_undo_restores_the_same_probabilities(open_session, moons):

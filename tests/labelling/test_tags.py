@@ -147,7 +147,7 @@ def test_the_model_of_the_page_is_that_of_multilabel_classifier():
     assert back.probabilities == pytest.approx(snapshot.probabilities, abs=2e-3)
     assert model.renew({}, 4).probabilities is None
     row = 150
-    ends = snapshot.intervals.at(row)
+    ends = snapshot.intervals.at(np.array([row]))[0]
     assert ends.shape == (2, 2)
     assert (ends[:, 0] <= ends[:, 1]).all()
 

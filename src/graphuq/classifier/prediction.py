@@ -71,6 +71,33 @@ class Prediction:
         """
         return self._known_and_novel(*self._summaries(X))[0]
 
+    def predict_proba_interval(
+        self, X: Table, probability: float = 0.9
+    ) -> Float[np.ndarray, "M K 2"]:
+        """Predict an interval of each probability of `predict_proba`, which holds it.
+
+        A wide interval says that no label is near, a narrow one at 1/2 that the row lies between
+        classes; see `graphuq.results.probability_interval`.
+
+        Parameters
+        ----------
+        X : array_like, shape (M, d)
+            As for `predict`.
+        probability : float, default 0.9
+            Of each interval, in (0, 1).
+
+        Returns
+        -------
+        numpy.ndarray, shape (M, K, 2)
+            Lower and upper ends; classes are in the order of ``classes_``.
+        """
+        from graphuq.results.probability_intervals import ProbabilityIntervals
+
+        check_is_fitted(self)
+        rows = self._rows(X)
+        p = self._known_and_novel(*self._summaries_of(*rows))[0]
+        return ProbabilityIntervals(self.result_).of_prediction(*rows, p, probability)
+
     def predict_unseen_class(self, X: Table) -> Float[np.ndarray, " M"]:
         """Predict the probability that the class of each row is one without any label.
 

@@ -188,6 +188,6 @@ def _with_intervals(
     """Add the ends of the 90 % interval of each probability, if they are known."""
     if snapshot.intervals is None:
         return ranked
-    ends = snapshot.intervals.at(row).round(4).tolist()
+    ends = snapshot.intervals.at(np.array([row]))[0].round(4).tolist()
     by_name = dict(zip(snapshot.classes, ends, strict=True))
     return [{**found, "interval": by_name[found["name"]]} for found in ranked]

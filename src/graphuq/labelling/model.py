@@ -12,15 +12,15 @@ from scipy import sparse
 from graphuq.acquisition.query import rule_of
 from graphuq.classifier.classifier import GraphClassifier
 from graphuq.classifier.options import basis_of, build_graph, graph_from, model_of
-from graphuq.errors import require
+from graphuq.errors import IncompatibleParts, require
 from graphuq.graphs import Graph
 from graphuq.graphs.neighbors import TREE_COLUMNS
 from graphuq.labelling.classes import PageClasses
 from graphuq.labelling.features import default_classifier
 from graphuq.labelling.following import FollowingClassifier, SharedBasis, with_notes
-from graphuq.labelling.intervals import ClassIntervals
 from graphuq.labelling.similarity import Similarity
 from graphuq.results.label_checks import suspect_labels
+from graphuq.results.probability_intervals import ProbabilityIntervals
 from graphuq.results.result import Result
 from graphuq.results.uncertainty import rank_by_uncertainty
 from graphuq.utils.concurrency import cached_property
@@ -53,7 +53,7 @@ class Snapshot:
         Items to label next; those of the posterior before until `is_queued`.
     is_queued : bool
         Whether the queue was chosen with this posterior.
-    intervals : ClassIntervals, TagIntervals or None
+    intervals : ProbabilityIntervals, TagIntervals or None
         Intervals of the probabilities of an item.
     suspects : tuple of dict
         Labels to look at again: ``row``, ``given``, ``probability``, ``other``.
@@ -263,9 +263,11 @@ def suspects_of(result: Result) -> list[dict[str, Any]]:
     ]
 
 
-def intervals_of(result: Result) -> ClassIntervals | None:
-    """Return the intervals of a result, if it has any, compiled."""
-    found = ClassIntervals.of(result)
-    if found is not None:
-        found.at(0)  # compiles, so that no request waits for that
+def intervals_of(result: Result) -> ProbabilityIntervals | None:
+    """Return the intervals of a result, compiled, or None if its likelihood has none."""
+    try:
+        found = ProbabilityIntervals(result)
+    except IncompatibleParts:
+        return None
+    found.at(np.arange(1))  # compiles, so that no request waits for that
     return found

@@ -14,10 +14,10 @@ from graphuq.classifier.multilabel.classifier import template_of
 from graphuq.errors import GraphuqError
 from graphuq.labelling.classes import PageClasses
 from graphuq.labelling.following import REFIT_FACTOR, SharedBasis, with_notes
-from graphuq.labelling.intervals import ClassIntervals
 from graphuq.labelling.model import QUEUE, SUSPECTS, Model, Snapshot, intervals_of, suspects_of
 from graphuq.labelling.tag_text import text_of
 from graphuq.labelling.tags import PageTags, codes_of
+from graphuq.results.probability_intervals import ProbabilityIntervals
 from graphuq.results.result import Result
 from graphuq.utils.concurrency import cached_property
 from graphuq.utils.lazy_imports import paused_collection
@@ -48,11 +48,11 @@ class TagResult(NamedTuple):
 class TagIntervals(NamedTuple):
     """Intervals of the probabilities of tags at single items."""
 
-    of_tags: tuple[ClassIntervals, ...]
+    of_tags: tuple[ProbabilityIntervals, ...]
 
-    def at(self, row: int) -> Float[np.ndarray, "T 2"]:
-        """Return the ends of the 90 % interval of each tag at an item."""
-        return np.stack([one.at(row)[1] for one in self.of_tags])
+    def at(self, rows: Int[np.ndarray, " n"]) -> Float[np.ndarray, "n T 2"]:
+        """Return the ends of the 90 % interval of each tag at items."""
+        return np.stack([one.at(rows)[:, 1] for one in self.of_tags], axis=1)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
         soft_label_mean,
     )
     from graphuq.results.loading import load
+    from graphuq.results.probability_intervals import probability_interval
     from graphuq.results.result import Result
     from graphuq.results.sampling import convergence_table, draws, functionals, is_sampled
     from graphuq.results.shares_of_groups import group_shares
@@ -74,6 +75,7 @@ _MODULE_OF = {
     "most_certain": "label_numbers",
     "most_uncertain": "label_numbers",
     "prediction_sets": "label_checks",
+    "probability_interval": "probability_intervals",
     "rank_by_uncertainty": "label_numbers",
     "soft_label_interval": "latent_numbers",
     "soft_label_mean": "latent_numbers",
@@ -115,6 +117,7 @@ __all__ = [
     "most_certain",
     "most_uncertain",
     "prediction_sets",
+    "probability_interval",
     "rank_by_uncertainty",
     "soft_label_interval",
     "soft_label_mean",

@@ -80,7 +80,7 @@ def expected_errors(result: "Result", probability: float = 0.9) -> ErrorCount:
     True
     """
     require(0 < probability < 1, "probability", f"{probability!r}", "use a number in (0, 1)")
-    _refuse_point(result)
+    refuse_point(result)
     p = result.probabilities
     free = np.flatnonzero(~np.isin(np.arange(len(p)), result.posterior.labelled))
     if len(free) == 0:
@@ -113,7 +113,7 @@ def expected_wrong_tags(
     """
     rng, expected, counts = np.random.default_rng(0), 0.0, np.zeros(N_DRAWS)
     for result in results:
-        _refuse_point(result)
+        refuse_point(result)
         if len(nodes):
             expected += float((1 - result.probabilities[nodes].max(axis=1)).sum())
             counts += rng.permutation(_error_draws(result, nodes))
@@ -146,7 +146,8 @@ def ends_around(
     return min(float(np.floor(lower)), mean), max(float(np.ceil(upper)), mean)
 
 
-def _refuse_point(result: "Result") -> None:
+def refuse_point(result: "Result") -> None:
+    """Raise `IncompatibleParts` if a result is a point."""
     if isinstance(result.answer, Point):
         raise IncompatibleParts(
             f"{result.answer.description} gives a point without uncertainty; use "

@@ -34,7 +34,7 @@ def coefficient_draws(
     rng : numpy.random.Generator
     """
     if isinstance(answer, GaussianMixture):
-        return _of_components(answer, posterior, n_draws, rng)[0]
+        return coefficients_and_components(answer, posterior, n_draws, rng)[0]
     seen = _seen_draws(answer, posterior, n_draws, rng)
     back = np.asarray(posterior.field.one_class.coefficient_map)
     coefficients: np.ndarray = seen @ back.T
@@ -43,10 +43,18 @@ def coefficient_draws(
     return coefficients
 
 
-def _of_components(
-    answer: GaussianMixture, posterior: Posterior, n_draws: int, rng: np.random.Generator
-) -> tuple[Float[np.ndarray, "S K L"], Int[np.ndarray, " S"]]:
-    """Return draws of each component, as many as its weight says, in random order; and numbers."""
+def coefficients_and_components(
+    answer: Draws | GaussianApproximation | GaussianMixture | Point,
+    posterior: Posterior,
+    n_draws: int,
+    rng: np.random.Generator,
+) -> tuple[Float[np.ndarray, "S K L"], Int[np.ndarray, " S"] | None]:
+    """Return the draws of `coefficient_draws`, and of a mixture the number of each one's component.
+
+    Each component has as many draws as its weight says, in random order.
+    """
+    if not isinstance(answer, GaussianMixture):
+        return coefficient_draws(answer, posterior, n_draws, rng), None
     counts = rng.multinomial(n_draws, answer.weights)
     parts = [
         coefficient_draws(one, posterior.component(int(number)), count, rng)
@@ -116,11 +124,7 @@ def draws_and_components(
     rng: np.random.Generator,
 ) -> tuple[Float[np.ndarray, "n S K"], Int[np.ndarray, " S"] | None]:
     """Return the draws of `joint_draws`, and of a mixture the number of each one's component."""
-    numbers = None
-    if isinstance(answer, GaussianMixture):
-        coefficients, numbers = _of_components(answer, posterior, n_draws, rng)
-    else:
-        coefficients = coefficient_draws(answer, posterior, n_draws, rng)
+    coefficients, numbers = coefficients_and_components(answer, posterior, n_draws, rng)
     spectrum, field = posterior.spectrum, posterior.field.one_class
     rows = spectrum.node_scale[nodes, None] * np.asarray(spectrum.basis[nodes])
     u: np.ndarray = np.tensordot(rows, coefficients, axes=(1, 2))
