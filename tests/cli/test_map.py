@@ -11,8 +11,8 @@ from graphuq.external import raster
 
 rasterio = pytest.importorskip("rasterio", reason="pip install graphuq[raster]")
 
-FILES = {"classes.tif", "probabilities.tif", "entropy.tif", "rank.tif", "next.csv", "report.html",
-         "settings.json"}  # fmt: skip
+FILES = {"classes.tif", "classes.tif.aux.xml", "probabilities.tif", "entropy.tif", "rank.tif",
+         "next.csv", "report.html", "settings.json"}  # fmt: skip
 
 
 @pytest.fixture

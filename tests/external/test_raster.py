@@ -2,6 +2,7 @@
 
 import json
 import warnings
+from xml.etree import ElementTree
 
 import numpy as np
 import pandas as pd
@@ -17,6 +18,7 @@ from graphuq.external.raster import (
     read_scene,
     write_maps,
 )
+from graphuq.external.raster.attribute_table import write_attribute_table
 from graphuq.external.raster.fit import graph_of_scene
 from graphuq.graphs.pixels import Pixels
 
@@ -352,6 +354,33 @@ def test_the_verdict_has_a_check_of_places_far_from_labels(fitted, path):
     check = many.trust.checks["places"]
     assert "% if each is left out alone) and their mean probability is" in check.sentence
     assert check.value is not None
+
+
+def test_classes_have_names_where_gdal_and_qgis_look_for_them(fitted, tmp_path):
+    """Category names from 0 on, and a table of values, names, numbers of pixels and colours."""
+    mapped = write_maps(fitted, tmp_path / "out")
+    band = ElementTree.parse(tmp_path / "out" / "classes.tif.aux.xml").find("PAMRasterBand")
+    names = fitted.classes
+    assert [one.text for one in band.iter("Category")] == ["no data", *names]
+    columns = [field.findtext("Name") for field in band.iter("FieldDefn")]
+    rows = [dict(zip(columns, (f.text for f in row), strict=True)) for row in band.iter("Row")]
+    assert [(int(row["Value"]), row["Class"]) for row in rows] == [*enumerate(names, start=1)]
+    assert [int(row["Count"]) for row in rows] == mapped.counts.tolist()
+    with rasterio.open(tmp_path / "out" / "classes.tif") as file:
+        colours, codes = file.colormap(1), file.read(1)
+        assert file.tags(1)["1"] == names[0]
+    assert [int((codes == k).sum()) for k in (1, 2, 3)] == mapped.counts.tolist()
+    for row in rows:
+        colour = tuple(int(row[name]) for name in ("Red", "Green", "Blue"))
+        assert (*colour, 255) == colours[int(row["Value"])]
+
+
+def test_any_name_of_a_class_is_xml(tmp_path):
+    names, colours = ["wood & <water>", "gr\x0bün", "a" * 300], np.zeros((3, 3), int)
+    write_attribute_table(tmp_path / "a.tif", names, np.ones(3, int), colours)
+    band = ElementTree.parse(tmp_path / "a.tif.aux.xml").find("PAMRasterBand")
+    shown = ["no data", "wood & <water>", "grün", "a" * 300]
+    assert [one.text for one in band.iter("Category")] == shown
 
 
 def test_maps_keep_georeference_and_no_data(fitted, tmp_path):

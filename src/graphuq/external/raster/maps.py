@@ -13,6 +13,7 @@ from scipy.special import entr
 
 from graphuq import acquisition
 from graphuq.errors import IncompatibleParts
+from graphuq.external.raster.attribute_table import SUFFIX, write_attribute_table
 from graphuq.external.raster.fit import FittedScene, TileAnswer
 from graphuq.external.raster.picture import ends_of, shown_bands, stretched
 from graphuq.external.raster.scene import Scene, Tile
@@ -32,7 +33,7 @@ CLASSES, PROBABILITIES, ENTROPY, RANK = (
     "rank.tif",
 )
 NEXT, SETTINGS = "next.csv", "settings.json"
-FILES = (CLASSES, PROBABILITIES, ENTROPY, RANK, NEXT, SETTINGS)
+FILES = (CLASSES, CLASSES + SUFFIX, PROBABILITIES, ENTROPY, RANK, NEXT, SETTINGS)
 """Names of the files of `write_maps`."""
 
 N_NEXT = 20  # places to label next
@@ -78,7 +79,8 @@ def write_maps(
     =====================  =======================================================================
     file                   pixels
     =====================  =======================================================================
-    ``classes.tif``        number of the class, from 1; names are tags of the band; 0 is no data
+    ``classes.tif``        number of the class, from 1; 0 is no data. Names and numbers of pixels
+                           are in ``classes.tif.aux.xml``, which GDAL and QGIS read, too
     ``probabilities.tif``  one band a class with its name, NaN without data
     ``entropy.tif``        of these probabilities, in nats; NaN without data
     ``rank.tif``           1 for the smallest difference of the two largest probabilities; 0 is no
@@ -141,6 +143,7 @@ def maps_into(fitted: FittedScene, folder: Path, progress: Progress | None = Non
             known = fitted.mask[tile.of_scene]
             own = np.where(known, ranks[bins[tile.of_scene]], 0)
             file.write(own.astype(np.uint32), 1, window=tile.window)
+    write_attribute_table(folder / CLASSES, fitted.classes, maker.counts, _colours(n_classes))
     places = _next_places(fitted)
     without_formulas(next_table(fitted, places)).to_csv(folder / NEXT, index=False)
     settings = json.dumps(settings_of(fitted), indent=2)
@@ -265,6 +268,11 @@ def _name(classes: Any, probabilities: Any, names: list[str]) -> None:
         probabilities.set_band_description(k, name)
     classes.update_tags(1, **{str(k): name for k, name in enumerate(names, start=1)})
     if len(names) < 256:
-        colours = (255 * np.array(class_colors(len(names)).colors)).round().astype(int)
-        known = {k: (*colour, 255) for k, colour in enumerate(colours.tolist(), start=1)}
+        colours = _colours(len(names)).tolist()
+        known = {k: (*colour, 255) for k, colour in enumerate(colours, start=1)}
         classes.write_colormap(1, {0: (0, 0, 0, 0), **known})
+
+
+def _colours(n_classes: int) -> Int[np.ndarray, "K 3"]:
+    """Return red, green and blue of each class, from 0 to 255."""
+    return np.asarray((255 * np.array(class_colors(n_classes).colors)).round().astype(int))
