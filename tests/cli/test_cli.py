@@ -101,7 +101,7 @@ def test_printed_verdict_is_that_of_the_report(tmp_path, capsys):
     assert "RED" in headline
     assert f"<b>{headline}</b>" in page
     (reason,) = re.findall(r"^- (At 48 unlabelled nodes .*)$", printed, re.MULTILINE)
-    assert f"<li>{reason}</li>" in page
+    assert f"<li>{reason.removesuffix('.')} or by add_labels(rows, classes).</li>" in page
     (left,) = re.findall(r"about (\d+) of 48 unlabelled nodes", printed)
     assert f"<b>{left}</b>errors left" in page
 

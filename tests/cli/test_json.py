@@ -14,6 +14,7 @@ import graphuq as gq
 from graphuq.cli import app as commands
 from graphuq.cli.app import app, run
 from graphuq.cli.facts import Facts, plain, the_facts
+from graphuq.cli.remedies import at_command_line
 from graphuq.errors import InvalidInput
 from robustness import hostile
 
@@ -67,7 +68,10 @@ def test_the_object_has_what_the_text_says_and_the_file_holds(csv, said, capsys)
     assert found["verdict"]["headline"] in text
     checks = found["verdict"]["checks"]
     assert checks.pop("calibration")["level"] in ("green", "amber", "red")
-    assert checks == plain(dict(result.trust.checks))
+    expected = plain(dict(result.trust.checks))
+    for check in expected.values():  # what to do is said by options
+        check["sentence"] = at_command_line(check["sentence"], {})
+    assert checks == expected
     for check in checks.values():
         assert (f"- {check['sentence']}" in text) == (check["level"] != "green")
 

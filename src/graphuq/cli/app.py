@@ -6,7 +6,6 @@ With ``--json`` it is also in the object on stdout, with its code.
 import contextlib
 import json
 import os
-import re
 import signal
 import sys
 import traceback
@@ -31,6 +30,7 @@ from graphuq.cli.own_parts import import_parts
 from graphuq.cli.predict import predict
 from graphuq.cli.query import query
 from graphuq.cli.regress import regress
+from graphuq.cli.remedies import options_of
 from graphuq.errors import GraphuqError, shortened
 from graphuq.utils.compilation_cache import use_compilation_cache
 
@@ -54,12 +54,6 @@ SIGNS_OF_NO_MEMORY = (  # how the loader of libraries, the system and JAX say so
 )
 DEBUG = "GRAPHUQ_DEBUG"  # environment variable that shows the traceback of such an error
 MAX_LINE = 300  # characters of an error
-
-PYTHON_REMEDIES = (
-    (r"use make_pipeline\(.*$", "use --scaling standard"),
-    (r"pass missing_label=('[^']*')", r"add --missing-label \1"),
-)
-"""Remedies for Python in warnings (regular expressions), and the options that replace them."""
 
 _received: list[int] = []  # signals, because the argument parser replaces the exception
 
@@ -102,7 +96,11 @@ def _options(
     ),
 ) -> None:
     """Take the options that stand before a command."""
-    the_facts().command = context.invoked_subcommand
+    facts, name = the_facts(), context.invoked_subcommand
+    facts.command = name
+    if name is not None:
+        command: Any = context.command
+        facts.options = options_of(command.get_command(context, name))
     for file in parts or []:
         import_parts(file)
 
@@ -201,7 +199,8 @@ def _call(arguments: list[str], debug: bool) -> int:
         return _interrupted()
     except GraphuqError as error:
         about = {name: getattr(error, name) for name in ("argument", "problem", "remedy")}
-        return _fail(str(error), 2, error.code, **about)
+        said = {name: value and the_facts().in_options(value) for name, value in about.items()}
+        return _fail(the_facts().in_options(str(error)), 2, error.code, **said)
     except MemoryError as error:
         return _fail(str(error) or NO_MEMORY, 2, "no-memory")
     except OSError as error:
@@ -292,9 +291,7 @@ def _show_warning(message: Warning | str, *_: object, **__: object) -> None:
 
     A command that makes a graph in steps has some warnings twice, of which one is enough.
     """
-    text = _printable(str(message))
-    for remedy, option in PYTHON_REMEDIES:
-        text = re.sub(remedy, option, text)
+    text = the_facts().in_options(_printable(str(message)))
     code = getattr(message, "code", type(message).__name__)
     warning = {"code": code, "message": text}
     if warning in the_facts().warnings:

@@ -16,6 +16,7 @@ from typing import Annotated, Any
 
 import typer
 
+from graphuq.cli.remedies import at_command_line
 from graphuq.utils.version import __version__
 
 JSON = "--json"
@@ -39,6 +40,8 @@ class Facts:
         Whether lines are left out; JSON is not.
     command : str or None
         Name of the command, once it is known.
+    options : dict
+        Its options, as of `graphuq.cli.remedies.options_of`.
     """
 
     def __init__(self, as_json: bool = False) -> None:
@@ -47,11 +50,16 @@ class Facts:
         self.as_json = as_json
         self.quiet = False
         self.command: str | None = None
+        self.options: dict[str, tuple[str, bool]] = {}
 
     @property
     def is_silent(self) -> bool:
         """Whether no line is printed."""
         return self.as_json or self.quiet
+
+    def in_options(self, text: str) -> str:
+        """Return a text whose remedies are options of the command, not arguments in Python."""
+        return at_command_line(text, self.options)
 
     def say(
         self, template: str = "", /, *, shown: Mapping[str, str] | None = None, **facts: Any

@@ -1,5 +1,7 @@
 """The verdict on a result, as commands say it."""
 
+from dataclasses import replace
+
 from graphuq.cli.facts import Facts
 from graphuq.results.trust.base import Trust
 
@@ -16,12 +18,16 @@ def say_verdict(facts: Facts, trust: Trust, convergence: str | None = None) -> N
     convergence : str, optional
         A sentence, which is printed first unless it is among the reasons.
     """
+    checks = {
+        name: replace(check, sentence=facts.in_options(check.sentence))
+        for name, check in trust.checks.items()
+    }
     facts.say(
         verdict={
             "level": trust.level,
             "headline": trust.headline,
             "convergence": convergence,
-            "checks": dict(trust.checks),
+            "checks": checks,
         }
     )
     if facts.is_silent:
@@ -31,4 +37,4 @@ def say_verdict(facts: Facts, trust: Trust, convergence: str | None = None) -> N
     if convergence is not None and trust.checks["convergence"].ok:
         facts.show(convergence)
     facts.show(Text(trust.headline, style=COLOURS[trust.level]))
-    facts.show(*(Text(f"- {reason}") for reason in trust.reasons))
+    facts.show(*(Text(f"- {facts.in_options(reason)}") for reason in trust.reasons))
