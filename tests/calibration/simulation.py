@@ -177,6 +177,7 @@ AVERAGED = gq.models.Mixture(
 ON_BLOCKS = {
     "exponential": gq.models.Term(3.0, block="exponential"),
     "powers": gq.models.Term(3.0, block="powers"),
+    "third power": gq.models.Term(3.0, block="third power"),
     "whitened linear": gq.models.Term(3.0, block="whitened linear"),
     "whitened graph": gq.models.Term(2.0, gq.priors.Matern(0.3, 3.0), "whitened graph"),
 }
@@ -194,6 +195,7 @@ def covariance_of(term, x):
     inner = np.linalg.inv(standard.T @ standard / len(x) + 0.01 * np.eye(x.shape[1]))
     products = centred @ centred.T
     power = np.linalg.matrix_power(products / np.trace(products), 17)
+    third = np.linalg.matrix_power(standard @ standard.T, 3)
     whitened = standard @ inner @ standard.T
     distances = np.abs(standard[:, None] - standard).sum(axis=2)
     if term.block == "whitened graph":
@@ -209,6 +211,7 @@ def covariance_of(term, x):
         covariance = {
             "exponential": np.exp(-distances * (len(x) - 1) / (2 * distances.sum(axis=1).mean())),
             "powers": 1 + power * len(x) / np.trace(power),
+            "third power": 1 + third * len(x) / np.trace(third),
             "whitened linear": 1 + whitened * len(x) / np.trace(whitened),
         }[term.block]
     return covariance * len(x) / np.trace(covariance)
@@ -223,8 +226,9 @@ def averaged_ranks(prior, n_classes, wrong_scale=1.0, n_runs=300):
     graph = gq.graphs.from_adjacency(ring_with_chords(N_NODES, seed=6))
     spectrum = gq.laplacian_spectrum(graph, n_eigenpairs=N_EIGENPAIRS, tail_eigenvalue=False)
     q, rng, found = spectrum.eigenvectors, np.random.default_rng(0), []
-    eigenvalues, x = spectrum.eigenvalues, np.random.default_rng(1).normal(size=(N_NODES, 3))
-    other = prior.components[1][0]
+    eigenvalues, other = spectrum.eigenvalues, prior.components[1][0]
+    width = 101 if other.block == "third power" else 3
+    x = np.random.default_rng(1).normal(size=(N_NODES, width))
     if other.block != EIGENPAIRS:
         values, vectors = np.linalg.eigh(covariance_of(other, x))
         root = vectors * np.sqrt(np.maximum(values, 0))

@@ -263,7 +263,7 @@ def test_sampling_in_a_store(fits, tmp_path):
     assert apart.mean() < 0.02
 
 
-@pytest.mark.parametrize("n_columns", [1, 5])
+@pytest.mark.parametrize("n_columns", [1, 5, 120])
 def test_functions_of_parts_are_those_of_all_rows(n_columns, tmp_path):
     rng = np.random.default_rng(0)
     X = np.float32(rng.normal(size=(700, n_columns)) @ rng.normal(size=(n_columns, n_columns)) + 3)
@@ -276,7 +276,9 @@ def test_functions_of_parts_are_those_of_all_rows(n_columns, tmp_path):
     ranges = ranges_of(Stage.of(tmp_path, "ranges", {}), parts, tasks)
     assert ranges.distance == pytest.approx(ColumnRanges.of(X).distance)
     functions.compute(stage, parts, ranges, tasks)
-    for block in (gq.PowerFunctions(X), gq.WhitenedLinear(X), gq.ExponentialFunctions(X)):
+    wide = gq.ThirdPower(X) if n_columns > 100 else gq.ExponentialFunctions(X)
+    assert wide.name in stage.record["blocks"]
+    for block in (gq.PowerFunctions(X), gq.WhitenedLinear(X), wide):
         found = functions.values(stage, block.name, X)
         expected = block.values @ block.values.T
         np.testing.assert_allclose(found @ found.T, expected, atol=2e-4 * np.abs(expected).max())

@@ -6,6 +6,7 @@ from importlib.resources import files
 import numpy as np
 import pytest
 from scipy import sparse
+from sklearn.linear_model import LogisticRegression
 
 import graphuq as gq
 from graphuq.errors import IncompatibleParts, InvalidInput
@@ -17,6 +18,7 @@ from graphuq.spectrum import (
     ExponentialFunctions,
     Functions,
     PowerFunctions,
+    ThirdPower,
     WhitenedGraph,
     WhitenedLinear,
 )
@@ -239,6 +241,40 @@ def test_powers_have_the_seventeenth_power_of_the_covariance():
     found = PowerFunctions(X).values
     expected = 1 + products * 80 / np.trace(products)
     np.testing.assert_allclose(found @ found.T, expected, atol=1e-6)
+
+
+def test_the_third_power_of_wide_tables_does_not_depend_on_the_scale():
+    """Their covariance is ``1 + c (x x')³`` of standardised features."""
+    standard = (X - X.mean(axis=0)) / X.std(axis=0)
+    products = np.linalg.matrix_power(standard @ standard.T / 80, 3)
+    for rows in (X, X * [1.0, 1e4, 1e-4] + 7):
+        found = ThirdPower(rows).values
+        expected = 1 + products * 80 / np.trace(products)
+        np.testing.assert_allclose(found @ found.T, expected, atol=1e-6)
+    wide = np.random.default_rng(0).normal(size=(80, 101))
+    blocks = {n: gq.Basis(PLAIN).with_functions(wide[:, :n]).blocks for n in (100, 101)}
+    names = {n: [block.name for block in found] for n, found in blocks.items()}
+    assert names[100] == ["powers", "whitened linear", "exponential", "whitened graph"]
+    assert names[101] == ["powers", "whitened linear", "third power", "whitened graph"]
+
+
+def test_classes_of_many_columns_of_few_values():
+    """Each of ten of 60 places has a likelier value in each class; neighbours do not see it."""
+    rng = np.random.default_rng(0)
+    classes = rng.integers(0, 3, 900)
+    shares = rng.dirichlet(np.full(4, 8.0), size=(3, 60))
+    shares[:, 10:] = shares[:1, 10:]
+    shares[:, :10] = rng.dirichlet(np.full(4, 0.7), size=(3, 10))
+    cells = [[rng.choice(4, p=shares[k, j]) for j in range(60)] for k in classes]
+    rows = np.eye(4)[np.array(cells)].reshape(900, -1)
+    y = np.full(900, -1)
+    for k in range(3):
+        y[np.flatnonzero(classes == k)[:50]] = k
+    hidden = y < 0
+    found = gq.GraphClassifier().fit(rows, y)
+    linear = LogisticRegression(C=0.1, max_iter=500).fit(rows[~hidden], y[~hidden])
+    peer = linear.score(rows[hidden], classes[hidden])
+    assert (found.transduction_ == classes)[hidden].mean() > peer - 0.02
 
 
 def test_linear_functions_of_whitened_features_do_not_depend_on_the_scale():

@@ -19,7 +19,7 @@ from graphuq.spectrum.exponential import (
     landmark_rows,
     scales_of,
 )
-from graphuq.spectrum.powers import POWERS, power_weights
+from graphuq.spectrum.powers import POWERS, THIRD_POWER, has_third_power, power_weights
 from graphuq.spectrum.whitened import WHITENED_LINEAR, whitening_weights
 
 MAX_WIDTH = 4_000  # features up to which their covariance, of 128 MB, is computed
@@ -48,6 +48,9 @@ def compute(stage: Stage, parts: Stage, ranges: ColumnRanges, tasks: Tasks) -> N
     axes = principal_axes(moments, standardised=True)
     _save_linear(stage, WHITENED_LINEAR, axes, whitening_weights(axes.variances))
     blocks = [POWERS, WHITENED_LINEAR]
+    if has_third_power(table_like(n_rows, len(centre))):
+        _save_linear(stage, THIRD_POWER, axes, power_weights(axes.variances, 3))
+        blocks.append(THIRD_POWER)
     if has_exponential(table_like(n_rows, len(centre))):
         scales = scales_of(np.sqrt(np.diag(moments.covariance)), np.maximum(-low, high))
         rows = parts.parts("place", parts.record["blocks"]).take(landmark_rows(n_rows))

@@ -16,7 +16,8 @@ If the basis has other blocks, more components are on these. A second graph has 
 on its own eigenvalues; functions of the features have five, of different noise. The odds of each
 block against the graph are ``exp(a + b log(J/K) + c log K)``, learnt by `benchmarks/fit_blocks.py`
 (docs/archive/blocks.md): with few labels a graph is the better guess, with many the features
-tell more. A graph without columns that tear the first one apart has the odds of the second graph.
+tell more. A graph without columns that tear the first one apart has the odds of the second graph,
+and the third power, which wide tables alone have, those of whitened functions.
 
 A graph that is given beside features of its nodes, or beside other graphs, is another matter: its
 edges may say nothing of the features, and one or the other may be useless. Nothing was learnt of
@@ -44,7 +45,8 @@ from graphuq.spectrum import SpectralBasis
 from graphuq.spectrum.blocks import EIGENPAIRS, spectrum_of
 from graphuq.spectrum.joined import JOINED_GRAPH
 from graphuq.spectrum.node_blocks import FEATURE_GRAPH, NODE_BLOCKS
-from graphuq.spectrum.whitened import WHITENED_GRAPH
+from graphuq.spectrum.powers import THIRD_POWER
+from graphuq.spectrum.whitened import WHITENED_GRAPH, WHITENED_LINEAR
 
 TABLE, BLOCKS = "learnt_odds.json", "block_odds.json"
 MOST_CLASSES = 26  # of the sets from which the odds were learnt
@@ -56,7 +58,11 @@ N_SUMS = len(SUM_RANKS) * len(SUM_POWERS) * len(FEATURE_NOISES)  # of the graph 
 STEEP = "steep"
 STEEP_RANKS, STEEP_POWERS = (1,), (16.0, 64.0)
 # Blocks that too few data sets have to learn their odds.
-ALIKE = {JOINED_GRAPH: WHITENED_GRAPH, FEATURE_GRAPH: WHITENED_GRAPH}
+ALIKE = {
+    JOINED_GRAPH: WHITENED_GRAPH,
+    FEATURE_GRAPH: WHITENED_GRAPH,
+    THIRD_POWER: WHITENED_LINEAR,
+}
 SMALLEST_EIGENVALUE = 1e-6  # bound of τ² for components of a graph that are nearly disconnected
 
 

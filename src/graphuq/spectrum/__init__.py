@@ -11,7 +11,7 @@ from graphuq.spectrum.joined import JoinedGraph
 from graphuq.spectrum.laplacian import Laplacian
 from graphuq.spectrum.nystrom import nystrom_spectrum
 from graphuq.spectrum.power_precision import PowerPrecision
-from graphuq.spectrum.powers import PowerFunctions
+from graphuq.spectrum.powers import PowerFunctions, ThirdPower
 from graphuq.spectrum.precision import Precision
 from graphuq.spectrum.smoothed import SmoothedFeatures
 from graphuq.spectrum.solve import laplacian_spectrum
@@ -33,6 +33,7 @@ __all__ = [
     "SmoothedFeatures",
     "SpectralBasis",
     "Spectrum",
+    "ThirdPower",
     "WhitenedGraph",
     "WhitenedLinear",
     "fiedler_signs",

@@ -2,8 +2,7 @@
 
 A prior gives each column a variance. A prior on eigenpairs is a function of the eigenvalue; a block
 of functions has the same variance in each of its columns, whose lengths are those of the
-covariance that they stand for. A block may also hold the eigenpairs of another graph of the same
-nodes.
+covariance that they stand for. A block may also hold eigenpairs of another graph of the nodes.
 """
 
 import dataclasses
@@ -24,7 +23,7 @@ from graphuq.spectrum.exponential import ExponentialFunctions, has_exponential
 from graphuq.spectrum.feature_block import has_varying_rows
 from graphuq.spectrum.joined import JOINED_GRAPH, JoinedGraph, columns_that_tear
 from graphuq.spectrum.node_blocks import NODE_BLOCKS, informed, node_blocks
-from graphuq.spectrum.powers import PowerFunctions
+from graphuq.spectrum.powers import PowerFunctions, ThirdPower, has_third_power
 from graphuq.spectrum.solve import laplacian_spectrum
 from graphuq.spectrum.spectrum import Spectrum
 from graphuq.spectrum.whitened import (
@@ -177,6 +176,8 @@ class Basis(SpectralBasis):
         blocks: list[Any] = [powers, WhitenedLinear(features, components=components)]
         if has_exponential(features):
             blocks.append(ExponentialFunctions(features))
+        if has_third_power(features):
+            blocks.append(ThirdPower(features, components=components))
         if has_whitened_graph(features):
             laplacian = self.settings["laplacian"]
             blocks.append(WhitenedGraph(features, laplacian, components=components))
