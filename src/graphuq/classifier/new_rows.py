@@ -12,11 +12,13 @@ from graphuq.classifier.types import Table
 from graphuq.errors import FarRowsWarning, require
 from graphuq.graphs.column_ranges import ColumnRanges
 from graphuq.graphs.containers import is_frame, is_polars, plain_table
-from graphuq.graphs.inputs import check_kind, check_no_gaps
-from graphuq.spectrum.basis import SMALLEST_DEGREE, NodeBasis
+from graphuq.graphs.inputs import Features, check_kind, check_no_gaps
+from graphuq.spectrum.basis import SMALLEST_DEGREE
+from graphuq.spectrum.new_rows import dense, functions_of_rows
 from graphuq.utils.user_warnings import warn_user
 
 SHOWN = 3  # columns that a warning names
+KEPT = "_functions_of_rows"  # name under which a basis keeps them
 
 
 class Located(NamedTuple):
@@ -38,64 +40,80 @@ class Located(NamedTuple):
     has_evidence: Bool[np.ndarray, " M"]
 
 
+class Connected(NamedTuple):
+    """Rows of X with weights to the nodes.
+
+    Attributes
+    ----------
+    weights : scipy.sparse.csr_array, shape (M, N)
+    nodes : numpy.ndarray of int, shape (M,)
+        −1 outside the graph.
+    features : numpy.ndarray or scipy.sparse.csr_array, shape (M, d), or None
+        Those of the rows as the nodes have them; None without any.
+    """
+
+    weights: sparse.csr_array
+    nodes: Int[np.ndarray, " M"]
+    features: Features | None
+
+
 def located(estimator: Any, X: Table) -> Located:
     """Return the rows of X in the basis of a classifier, whose graph is in memory."""
     result = estimator.result_
-    weights, nodes = connected_rows(estimator, X, "each class has the same probability")
-    rows = in_basis(estimator, weights, result.posterior.spectrum)
-    return Located(*rows, nodes, reached_by(weights, nodes, result.has_evidence))
-
-
-def rows_in_basis(
-    estimator: Any, X: Table, basis: NodeBasis, consequence: str
-) -> tuple[Float[np.ndarray, "M L"], Float[np.ndarray, " M"], Int[np.ndarray, " M"]]:
-    """Return eigenvector rows, scales, and nodes (−1 outside the graph) of the rows of X.
-
-    Parameters
-    ----------
-    estimator : GraphClassifier or GraphRegressor
-        With ``graph``, ``out_of_sample`` and the feature space of its fit.
-    X : array_like, shape (M, d), or graph
-    basis : NodeBasis
-    consequence : str
-        What is predicted for rows without neighbours, for a warning.
-
-    Raises
-    ------
-    InvalidInput
-        If the graph cannot take new rows, or weights are negative and those of the graph are not.
-    """
-    weights, nodes = connected_rows(estimator, X, consequence)
-    return *in_basis(estimator, weights, basis), nodes
+    joined = connected_rows(estimator, X, "each class has the same probability")
+    rows = in_basis(estimator, joined, result.posterior.spectrum)
+    return Located(*rows, joined.nodes, reached_by(joined, result.has_evidence))
 
 
 def in_basis(
-    estimator: Any, weights: sparse.csr_array, basis: NodeBasis
+    estimator: Any, rows: Connected, basis: Any
 ) -> tuple[Float[np.ndarray, "M L"], Float[np.ndarray, " M"]]:
-    """Return eigenvector rows and scales of rows with weights to the nodes."""
-    if estimator._feature_space is not None and estimator.out_of_sample != "mean":
-        return basis.combine(weights)
-    return basis.extend(weights), basis.extend_scale(weights)
+    """Return rows of the basis and scales of connected rows.
+
+    Functions of the features have their own values at each row that has neighbours, unless the
+    answer is to be that of the nearest node.
+    """
+    weights, space = rows.weights, estimator._feature_space
+    if space is not None and estimator.out_of_sample != "mean":
+        found, scale = basis.combine(weights)
+    else:
+        found, scale = basis.extend(weights), basis.extend_scale(weights)
+    if rows.features is None or estimator.out_of_sample == "nearest":
+        return found, scale
+    near = np.asarray(abs(weights).sum(axis=1)).ravel() >= SMALLEST_DEGREE
+    for name, values in _functions_at(space, basis, rows.features).items():
+        found[near, basis.columns_of(name)] = (values / scale[:, None])[near]
+    return found, scale
 
 
-def reached_by(
-    weights: sparse.csr_array, nodes: Int[np.ndarray, " M"], has_evidence: Bool[np.ndarray, " N"]
-) -> Bool[np.ndarray, " M"]:
+def _functions_at(space: Any, basis: Any, rows: Features) -> dict[str, np.ndarray]:
+    """Return the functions of the features at rows; what it takes is kept for the next ones."""
+    blocks, nodes = getattr(basis, "blocks", ()), space.rows_of_nodes(basis.n_nodes)
+    if not blocks or nodes is None or not space.makes_edges:
+        return {}
+    if KEPT not in vars(basis):
+        vars(basis)[KEPT] = functions_of_rows(nodes, blocks)
+    known = vars(basis)[KEPT]
+    return {name: one.at(dense(rows)) for name, one in known.items()}
+
+
+def reached_by(rows: Connected, has_evidence: Bool[np.ndarray, " N"]) -> Bool[np.ndarray, " M"]:
     """Return whether each row is, or is joined to, a node that the labels inform."""
-    joined = np.asarray(abs(weights) @ has_evidence.astype(np.float64)).ravel() > 0
-    return np.where(nodes >= 0, has_evidence[nodes], joined)
+    joined = np.asarray(abs(rows.weights) @ has_evidence.astype(np.float64)).ravel() > 0
+    return np.where(rows.nodes >= 0, has_evidence[rows.nodes], joined)
 
 
-def connected_rows(
-    estimator: Any, X: Table, consequence: str
-) -> tuple[sparse.csr_array, Int[np.ndarray, " M"]]:
-    """Return weights of the rows of X to the nodes, and their nodes (−1 outside the graph)."""
+def connected_rows(estimator: Any, X: Table, consequence: str) -> Connected:
+    """Return the rows of X with their weights to the nodes.
+
+    ``consequence`` is what is predicted for rows without neighbours, for a warning.
+    """
     X = plain_table(rows_to_predict(estimator, X), "X")
     check_kind(X, "X")
     if is_frame(X) or is_polars(X):
         check_no_gaps(X, "X")
     X = validate_data(estimator, X, reset=False, accept_sparse="csr", dtype=np.float64)
-    space = estimator._feature_space
+    space, rows = estimator._feature_space, None
     if space is None:
         require(
             not isinstance(estimator.metric, str) or estimator.metric != "precomputed",
@@ -117,11 +135,11 @@ def connected_rows(
         weights, nodes = space.connect(X, estimator.out_of_sample), space.find(X)
         degree = np.asarray(abs(weights).sum(axis=1)).ravel()
         known = (nodes >= 0) | warn_of_far_rows(degree, nodes >= 0, consequence)
-        rows, points = space.in_space(X), space.features
-        dense = isinstance(rows, np.ndarray) and isinstance(points, np.ndarray)
-        if dense and space.weight.metric == "euclidean" and not known.all():
+        rows, points = space.unit_rows(space.in_space(X)), space.features
+        is_dense = isinstance(rows, np.ndarray) and isinstance(points, np.ndarray)
+        if is_dense and space.weight.metric == "euclidean" and not known.all():
             warn_of_other_ranges(estimator, rows, known, space.ranges)
-    return weights, nodes
+    return Connected(weights, nodes, rows)
 
 
 def warn_of_far_rows(

@@ -168,7 +168,11 @@ class FeatureSpace:
         """Return the features of all nodes, of length 1 for cosines; None if there are fewer."""
         if self.features.shape[0] != n_nodes:
             return None
-        return normalize(self.features) if self.weight.metric == "cosine" else self.features
+        return self.unit_rows(self.features)
+
+    def unit_rows(self, rows: Features) -> Features:
+        """Return rows of length 1 for cosines, else the rows."""
+        return normalize(rows) if self.weight.metric == "cosine" else rows
 
     def connect(self, queries: MatrixLike, rule: str = "mean") -> sparse.csr_array:
         """Compute the weights from new rows to the nodes.

@@ -305,7 +305,7 @@ class Basis(SpectralBasis):
     def extend(self, weights: sparse.csr_array) -> Float[np.ndarray, "M L"]:
         """Return rows for new nodes; a function of the features is the mean over neighbours.
 
-        See `NodeBasis.extend`.
+        See `NodeBasis.extend`, and `functions_of_rows` for the functions themselves.
         """
         rows = [self.spectrum.extend(weights)]
         degree = np.asarray(weights.sum(axis=1)).ravel()

@@ -65,14 +65,28 @@ class ExponentialFunctions(FeatureBlock):
     @cached_property
     def values(self) -> Float[np.ndarray, "N m"]:
         """Columns F with ``F Fᵀ`` nearly the covariance, none if all rows are equal."""
+        known = self._known()
+        if known is None:
+            return np.zeros((np.shape(self.features)[0], 0))
+        columns, distances = known
+        return columns.of_distances(distances)
+
+    @property
+    def columns(self) -> "ExponentialColumns | None":
+        """Columns as a function of a row; None if all rows are equal."""
+        known = self._known()
+        return None if known is None else known[0]
+
+    def _known(self) -> "tuple[ExponentialColumns, Float[np.ndarray, 'N m']] | None":
+        """Return columns and distances of all rows from the landmarks, if rows differ."""
         rows = np.asarray(self.features, dtype=np.float64)
         deviation, largest = rows.std(axis=0), np.abs(rows).max(axis=0, initial=0.0)
         scales = scales_of(deviation, largest)
         if not np.isfinite(scales).any():
-            return np.zeros((len(rows), 0))
+            return None
         landmarks = Landmarks(scales, rows[landmark_rows(len(rows), self.rng)])
         distances = landmarks.distances(rows)
-        return landmarks.columns(distances.sum(), len(rows)).of_distances(distances)
+        return landmarks.columns(distances.sum(), len(rows)), distances
 
 
 def landmark_rows(n_rows: int, rng: int = 0) -> Int[np.ndarray, " m"]:
@@ -127,3 +141,7 @@ class ExponentialColumns(NamedTuple):
     def of_distances(self, distances: Float[np.ndarray, "B m"]) -> Float[np.ndarray, "B r"]:
         """Return the columns of rows with these distances from the landmarks."""
         return np.asarray(np.exp(self.rate * distances) @ self.turn)
+
+    def at(self, rows: Float[np.ndarray, "B d"]) -> Float[np.ndarray, "B r"]:
+        """Return the columns of rows."""
+        return self.of_distances(self.landmarks.distances(rows))

@@ -166,11 +166,11 @@ class MultilabelClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         from graphuq.classifier.new_rows import connected_rows, in_basis
 
         first = self.estimators_[0]
-        weights, nodes = connected_rows(first, X, "each tag has probability 1/2")
+        joined = connected_rows(first, X, "each tag has probability 1/2")
         found = []
         for one in self.estimators_:
-            rows = in_basis(one, weights, one.result_.posterior.spectrum)
-            found.append(one._known_and_novel(*one._summaries_of(*rows, nodes))[0][:, 1])
+            rows = in_basis(one, joined, one.result_.posterior.spectrum)
+            found.append(one._known_and_novel(*one._summaries_of(*rows, joined.nodes))[0][:, 1])
         return np.column_stack(found)
 
     def query(self, n: int = 10, rule: Any = "auto", candidates: Any = None) -> np.ndarray:

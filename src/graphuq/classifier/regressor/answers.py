@@ -26,10 +26,11 @@ def columns_of_rows(
     regressor: Any, X: Any, ids: Sequence[Any] | np.ndarray, exposure: Any = None
 ) -> dict[str, np.ndarray]:
     """Return the columns of rows, in the graph or not, for new measurements."""
-    weights, nodes = connected_rows(regressor, X, "the mean of all numbers is predicted")
+    rows = connected_rows(regressor, X, "the mean of all numbers is predicted")
+    nodes = rows.nodes
     seen = exposure_to_predict(regressor, exposure, "measurement", len(nodes))
-    found = predictive_of(regressor, weights, nodes, "measurement", seen)
-    has_evidence = reached_by(weights, nodes, regressor.has_evidence_)
+    found = predictive_of(regressor, rows, "measurement", seen)
+    has_evidence = reached_by(rows, regressor.has_evidence_)
     given = np.where(nodes >= 0, given_of_fit(regressor)[nodes], np.nan)
     ends = found.interval(COVERAGE)
     return number_columns(ids, found.mean, found.std, ends, has_evidence, given)

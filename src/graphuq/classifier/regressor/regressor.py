@@ -389,9 +389,9 @@ class GraphRegressor(NestedParameters, RegressorMixin, BaseEstimator):
         """Return the distributions of measurements, or of the field, at rows."""
         check_is_fitted(self)
         exposure = exposure_by_name(exposure, X)
-        weights, nodes = connected_rows(self, X, "the mean of all numbers is predicted")
-        seen = exposure_to_predict(self, exposure, quantity, len(nodes))
-        return predictive_of(self, weights, nodes, quantity, seen)
+        rows = connected_rows(self, X, "the mean of all numbers is predicted")
+        seen = exposure_to_predict(self, exposure, quantity, len(rows.nodes))
+        return predictive_of(self, rows, quantity, seen)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -3,9 +3,9 @@
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Float
 
-from graphuq.classifier.new_rows import in_basis
+from graphuq.classifier.new_rows import Connected, in_basis
 from graphuq.classifier.options import build_graph, is_word, n_pairs_of
 from graphuq.graphs import Graph, SelfTuning
 from graphuq.graphs.signs import require_no_signs
@@ -56,18 +56,17 @@ def basis_of(
 
 def predictive_of(
     regressor: "GraphRegressor",
-    weights: Any,
-    nodes: Int[np.ndarray, " M"],
+    rows: Connected,
     quantity: str,
     exposure: Float[np.ndarray, " M"] | float,
 ) -> Predictive:
-    """Return distributions at rows with weights to the nodes; ``nodes`` is −1 at new rows."""
+    """Return distributions at rows that are joined to the nodes."""
     posterior = regressor.posterior_
-    own, inside = posterior.latent(quantity), nodes >= 0
-    basis = in_basis(regressor, weights, posterior.engine.spectrum)
+    own, inside = posterior.latent(quantity), rows.nodes >= 0
+    basis = in_basis(regressor, rows, posterior.engine.spectrum)
     found = posterior.latent_at(*basis, quantity)
     for values, of_node in zip(found, own, strict=True):
-        values[inside] = of_node[nodes[inside]]
+        values[inside] = of_node[rows.nodes[inside]]
     return posterior.predictive(found, quantity, exposure)
 
 
