@@ -410,9 +410,9 @@ def numbers(page, tmp_path):
 def test_map_of_numbers(numbers):
     page, regressor, ids, widest = numbers
     assert page.locator("#details h3").inner_text() == ids[widest[0]] == HOSTILE[0]
-    mean, std = regressor.predict(np.linspace(0, 6, 120)[:, None], return_std=True)
-    half = 1.6448536 * std[widest[0]]
-    expected = [mean[widest[0]], std[widest[0]], mean[widest[0]] - half, mean[widest[0]] + half]
+    rows = np.linspace(0, 6, 120)[:, None]
+    mean, std = regressor.predict(rows, return_std=True)
+    expected = [mean[widest[0]], std[widest[0]], *regressor.predict_interval(rows)[widest[0]]]
     shown = page.locator("#details td:nth-child(2)").all_inner_texts()
     assert shown == [*(f"{value:.2f}" for value in expected), "–"]
     picture = """() => { const c = document.getElementById("map");
