@@ -35,7 +35,7 @@ def test_linear_blocks_are_linear_at_other_rows(kind, power, standard):
 
 
 def test_exponential_functions_have_their_covariance_with_the_nodes():
-    """Of up to 100 nodes all are landmarks, so that it is exact."""
+    """All of up to 100 nodes are landmarks, so that it is exact."""
     block = gq.ExponentialFunctions(NODES)
     found = functions_of_rows(NODES, [block])["exponential"].at(OTHERS)
     distances = cdist(NODES / STD, NODES / STD, "cityblock")
