@@ -4,20 +4,23 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from jaxtyping import Float
+from scipy import sparse
 
 from graphuq.classifier.new_rows import Connected, in_basis
 from graphuq.classifier.options import build_graph, is_word, n_pairs_of
+from graphuq.evidence.regression import eigenpairs_of
 from graphuq.graphs import Graph, SelfTuning
 from graphuq.graphs.signs import require_no_signs
 from graphuq.models.numbers import NumbersModel
 from graphuq.models.predictive import Predictive
-from graphuq.spectrum import Basis, laplacian_spectrum
+from graphuq.spectrum import Basis, SpectralBasis, laplacian_spectrum
 from graphuq.spectrum.linear import linear_functions
 from graphuq.utils.progress import reporting
 
 if TYPE_CHECKING:
     from graphuq.classifier.regressor.regressor import GraphRegressor
 
+SMALLEST_SHARE = 0.3  # see `kept_by_means`
 SHARPNESS = 1.0  # of the weights "auto" of a nearest-neighbour graph; docs/archive/regression.md
 
 
@@ -63,11 +66,28 @@ def predictive_of(
     """Return distributions at rows that are joined to the nodes."""
     posterior = regressor.posterior_
     own, inside = posterior.latent(quantity), rows.nodes >= 0
-    basis = in_basis(regressor, rows, posterior.engine.spectrum)
-    found = posterior.latent_at(*basis, quantity)
+    basis, scale = in_basis(regressor, rows, posterior.engine.spectrum)
+    if regressor.out_of_sample == "mean":
+        spectrum = eigenpairs_of(posterior.engine.spectrum)
+        basis[:, : spectrum.n_columns] /= kept_by_means(spectrum, rows.weights)
+    found = posterior.latent_at(basis, scale, quantity)
     for values, of_node in zip(found, own, strict=True):
         values[inside] = of_node[rows.nodes[inside]]
     return posterior.predictive(found, quantity, exposure)
+
+
+def kept_by_means(spectrum: SpectralBasis, weights: sparse.csr_array) -> Float[np.ndarray, "#M l"]:
+    """Return the share of each eigenvector that the mean over neighbours keeps.
+
+    At a node it is 1 − λ of the normalised Laplacians, and 1 − λ/d of the other, with the degree d.
+    Divided by it, a field varies at new rows as at nodes (Nyström's formula). Shares below 0.3 are
+    those of rough vectors, of which neighbours say little, and count as 0.3.
+    """
+    degree = np.ones((1, 1))
+    if spectrum.settings["laplacian"] == "unnormalized":
+        degree = np.asarray(abs(weights).sum(axis=1)).reshape(-1, 1)
+        degree = np.where(degree > 0, degree, np.inf)
+    return np.maximum(1 - np.asarray(spectrum.eigenvalues) / degree, SMALLEST_SHARE)
 
 
 def predictive_of_fit(regressor: "GraphRegressor", quantity: str) -> Predictive:
