@@ -6,7 +6,7 @@ from scipy import sparse
 from scipy.spatial.distance import cdist
 
 import graphuq as gq
-from graphuq.spectrum import Functions
+from graphuq.spectrum import Functions, new_rows
 from graphuq.spectrum.new_rows import functions_of_rows
 
 RNG = np.random.default_rng(0)
@@ -57,9 +57,19 @@ def test_what_is_no_function_of_the_features_is_left_out():
     assert functions_of_rows(NODES, [rough]) == {}
     fewer = Functions("own", gq.WhitenedLinear(NODES).values[:70])
     assert functions_of_rows(NODES, [fewer]) == {}
-    wide = np.random.default_rng(1).normal(size=(20, 1001))
-    assert functions_of_rows(wide, [gq.WhitenedLinear(wide)]) == {}
     assert functions_of_rows(NODES, [gq.WhitenedGraph(NODES)]) == {}
+
+
+def test_more_features_than_rows(monkeypatch):
+    """Ten rows in 1,200 columns: other rows are seen in the span of the ten."""
+    wide = np.random.default_rng(1).normal(size=(12, 1200))
+    block = gq.PowerFunctions(wide[:10])
+    found = functions_of_rows(block.features, [block])["powers"]
+    np.testing.assert_allclose(found.at(wide[:10]), block.values, atol=1e-6)
+    between = wide[[0, 1]].mean(axis=0)
+    np.testing.assert_allclose(found.at(between[None]), block.values[:2].mean(axis=0)[None])
+    monkeypatch.setattr(new_rows, "MAX_SIDE", 9)
+    assert functions_of_rows(block.features, [block]) == {}
 
 
 def test_columns_that_are_constant_and_sparse_rows():

@@ -23,7 +23,8 @@ from graphuq.spectrum.exponential import (
     scales_of,
 )
 
-MAX_WIDTH = 1_000  # features up to which coefficients are found
+MAX_SIDE = 1_000  # rows or features, whichever are fewer, up to which coefficients are found
+MAX_NUMBERS = 20_000_000  # in the features of these rows: 160 MB
 SMALLEST = 1e-10  # variance of a direction, relative to the largest, below which it is left out
 TOLERANCE = 1e-5  # difference at the nodes, relative to the largest value, up to which it is exact
 
@@ -53,8 +54,8 @@ Columns = LinearColumns | ExponentialColumns
 def functions_of_rows(features: Features, blocks: Iterable[Any]) -> dict[str, Columns]:
     """Return, by the names of blocks, functions of rows that have the values of the blocks.
 
-    Blocks that are no functions of the features, such as eigenpairs of a graph, and those of more
-    than 1,000 features are left out.
+    Blocks that are no functions of the features, such as eigenpairs of a graph, are left out. So
+    are all of more than 1,000 rows with more than 1,000 features.
 
     Parameters
     ----------
@@ -75,9 +76,9 @@ def functions_of_rows(features: Features, blocks: Iterable[Any]) -> dict[str, Co
     n_rows, width = features.shape
     of_rows = [block for block in blocks if getattr(block, "spectrum", None) is None]
     known = [block for block in of_rows if len(block.values) == n_rows]
-    if not known or width > MAX_WIDTH:
-        return {}
     chosen = rows_of_axes(n_rows)
+    if not known or min(n_rows, width) > MAX_SIDE or len(chosen) * width > MAX_NUMBERS:
+        return {}
     rows = dense(features[chosen])
     least_squares, found = LeastSquares(rows), {}
     for block in known:
@@ -105,14 +106,21 @@ class LeastSquares:
         largest = np.abs(rows).max(axis=0, initial=0.0)
         self.centre, self.scale = rows.mean(axis=0), scales_of(rows.std(axis=0), largest)
         self.standard = (rows - self.centre) / self.scale
-        variances, vectors = eigh(self.standard.T @ self.standard)
+        n_rows, width = rows.shape
+        self.is_wide = n_rows < width
+        turned = self.standard.T if self.is_wide else self.standard
+        variances, vectors = eigh(turned.T @ turned)
         kept = variances > SMALLEST * variances[-1]
         self.inverse = vectors[:, kept] / variances[kept] @ vectors[:, kept].T
 
     def columns(self, values: Float[np.ndarray, "n m"]) -> LinearColumns:
         """Return the functions of values at the rows."""
         mean = values.mean(axis=0)
-        slopes = self.inverse @ (self.standard.T @ (values - mean))
+        rest = values - mean
+        if self.is_wide:
+            slopes = self.standard.T @ (self.inverse @ rest)
+        else:
+            slopes = self.inverse @ (self.standard.T @ rest)
         return LinearColumns(mean, self.centre, slopes / self.scale[:, None])
 
 
