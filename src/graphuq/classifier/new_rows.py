@@ -81,20 +81,35 @@ def in_basis(
     if rows.features is None or estimator.out_of_sample == "nearest":
         return found, scale
     near = np.asarray(abs(weights).sum(axis=1)).ravel() >= SMALLEST_DEGREE
-    for name, values in _functions_at(space, basis, rows.features).items():
+    for name, values in _functions_at(estimator, basis, rows.features).items():
         found[near, basis.columns_of(name)] = (values / scale[:, None])[near]
     return found, scale
 
 
-def _functions_at(space: Any, basis: Any, rows: Features) -> dict[str, np.ndarray]:
+def _functions_at(estimator: Any, basis: Any, rows: Features) -> dict[str, np.ndarray]:
     """Return the functions of the features at rows; what it takes is kept for the next ones."""
-    blocks, nodes = getattr(basis, "blocks", ()), space.rows_of_nodes(basis.n_nodes)
+    space, blocks = estimator._feature_space, getattr(basis, "blocks", ())
+    nodes = space.rows_of_nodes(basis.n_nodes)
     if not blocks or nodes is None or not space.makes_edges:
         return {}
-    if KEPT not in vars(basis):
-        vars(basis)[KEPT] = functions_of_rows(nodes, blocks)
-    known = vars(basis)[KEPT]
-    return {name: one.at(dense(rows)) for name, one in known.items()}
+    used = _used_blocks(estimator, [block.name for block in blocks])
+    known = vars(basis).setdefault(KEPT, {})
+    missing = [block for block in blocks if block.name in used - known.keys()]
+    if missing:
+        known |= dict.fromkeys(block.name for block in missing)
+        known |= functions_of_rows(nodes, missing)
+    found = {name: one for name, one in known.items() if name in used and one is not None}
+    return {name: one.at(dense(rows)) for name, one in found.items()}
+
+
+def _used_blocks(estimator: Any, names: list[str]) -> set[str]:
+    """Return the blocks of which an answer has components, or all."""
+    result: Any = getattr(estimator, "result_", None)
+    numbers = None if result is None else getattr(result.answer, "numbers", None)
+    if numbers is None:
+        return set(names)
+    prior = result.posterior.prior
+    return {name for name in names if prior.uses(name)[numbers].any()}
 
 
 def reached_by(rows: Connected, has_evidence: Bool[np.ndarray, " N"]) -> Bool[np.ndarray, " M"]:
