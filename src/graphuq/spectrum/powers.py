@@ -7,8 +7,8 @@ A class that differs along the main direction of the data is found with few labe
 kernels (Chapelle, Weston & Schölkopf 2002).
 
 With many columns and many labels more directions tell. Neighbours see 50 of them, and whitening
-makes all as important as the first. The third power lies between: with 287 columns of nucleotides
-and 150 labels it has an accuracy of .94, where the graph has .79.
+makes all as important as the first. The third power lies between: of 287 columns of nucleotides
+with 50 labels a class the average has an accuracy of .93 with it, and of .83 without.
 """
 
 from dataclasses import dataclass
