@@ -19,7 +19,14 @@ from graphuq.spectrum.exponential import (
     landmark_rows,
     scales_of,
 )
-from graphuq.spectrum.powers import POWERS, THIRD_POWER, has_third_power, power_weights
+from graphuq.spectrum.powers import (
+    POWER,
+    POWERS,
+    THIRD,
+    THIRD_POWER,
+    has_third_power,
+    power_weights,
+)
 from graphuq.spectrum.whitened import WHITENED_LINEAR, whitening_weights
 
 MAX_WIDTH = 4_000  # features up to which their covariance, of 128 MB, is computed
@@ -44,12 +51,12 @@ def compute(stage: Stage, parts: Stage, ranges: ColumnRanges, tasks: Tasks) -> N
     stage.save("centre", None, centre)
     stage.save("covariance", None, moments.covariance)
     axes = principal_axes(moments)
-    _save_linear(stage, POWERS, axes, power_weights(axes.variances))
+    _save_linear(stage, POWERS, axes, power_weights(axes.variances, POWER))
     axes = principal_axes(moments, standardised=True)
     _save_linear(stage, WHITENED_LINEAR, axes, whitening_weights(axes.variances))
     blocks = [POWERS, WHITENED_LINEAR]
     if has_third_power(table_like(n_rows, len(centre))):
-        _save_linear(stage, THIRD_POWER, axes, power_weights(axes.variances, 3))
+        _save_linear(stage, THIRD_POWER, axes, power_weights(axes.variances, THIRD))
         blocks.append(THIRD_POWER)
     if has_exponential(table_like(n_rows, len(centre))):
         scales = scales_of(np.sqrt(np.diag(moments.covariance)), np.maximum(-low, high))

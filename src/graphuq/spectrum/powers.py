@@ -18,11 +18,12 @@ from jaxtyping import Float
 from scipy import sparse
 
 from graphuq.graphs.inputs import MatrixLike
+from graphuq.graphs.principal import Principal
 from graphuq.spectrum.feature_block import FeatureBlock, with_constant
 from graphuq.utils.concurrency import cached_property
 
 POWERS, THIRD_POWER = "powers", "third power"
-POWER = 17  # of the covariance; see docs/archive/blocks.md for others
+POWER, THIRD = 17, 3  # of the covariance; see docs/archive/blocks.md for others
 MIN_WIDTH = 101  # features from which the third power gains; fewer have exponential functions
 SMALLEST = 1e-4  # deviation, relative to the largest, below which a direction is left out
 
@@ -54,9 +55,7 @@ class PowerFunctions(FeatureBlock):
     @cached_property
     def values(self) -> Float[np.ndarray, "N m"]:
         """Columns F with ``F Fᵀ`` the covariance, none if all rows are equal."""
-        scores, variances = self.components.of(standardised=False)
-        weights = power_weights(variances)
-        return with_constant(scores[:, weights > 0] * weights[weights > 0])
+        return _functions(self.components.of(standardised=False), POWER)
 
 
 def has_third_power(features: MatrixLike) -> bool:
@@ -92,14 +91,16 @@ class ThirdPower(FeatureBlock):
     @cached_property
     def values(self) -> Float[np.ndarray, "N m"]:
         """Columns F with ``F Fᵀ`` the covariance, none if all rows are equal."""
-        scores, variances = self.components.of(standardised=True)
-        weights = power_weights(variances, 3)
-        return with_constant(scores[:, weights > 0] * weights[weights > 0])
+        return _functions(self.components.of(standardised=True), THIRD)
 
 
-def power_weights(
-    variances: Float[np.ndarray, " r"], power: int = POWER
-) -> Float[np.ndarray, " r"]:
+def _functions(components: Principal, power: int) -> Float[np.ndarray, "N m"]:
+    """Return columns with a power of the covariance of principal components, and a constant."""
+    weights = power_weights(components.variances, power)
+    return with_constant(components.scores[:, weights > 0] * weights[weights > 0])
+
+
+def power_weights(variances: Float[np.ndarray, " r"], power: int) -> Float[np.ndarray, " r"]:
     """Return the factor of the scores of each principal component, 0 for those left out."""
     shares = variances / variances.max(initial=0.0)
     relative = shares ** ((power - 1) / 2)
