@@ -96,8 +96,9 @@ def _functions_at(estimator: Any, basis: Any, rows: Features) -> dict[str, np.nd
     known = vars(basis).setdefault(KEPT, {})
     missing = [block for block in blocks if block.name in used - known.keys()]
     if missing:
-        known |= dict.fromkeys(block.name for block in missing)
-        known |= functions_of_rows(nodes, missing)
+        names = [block.name for block in missing]
+        found_now = dict.fromkeys(names) | functions_of_rows(nodes, missing)
+        known |= found_now  # in one step, since other threads may predict
     found = {name: one for name, one in known.items() if name in used and one is not None}
     return {name: one.at(dense(rows)) for name, one in found.items()}
 
