@@ -1,5 +1,6 @@
 """Fixtures of all tests: strict JAX, small graphs, and the folder of real data."""
 
+import gc
 import os
 import shutil
 from collections import Counter
@@ -39,13 +40,12 @@ def browser():
 
 
 @pytest.fixture(scope="session", autouse=True)
-def compiled_code(tmp_path_factory):
-    """Share compiled programs among the workers."""
-    folder = tmp_path_factory.getbasetemp()
-    shared = folder.parent if "PYTEST_XDIST_WORKER" in os.environ else folder
-    cache = os.environ.get("JAX_COMPILATION_CACHE_DIR", str(shared / "compiled"))
+def compiled_code(pytestconfig):
+    """Share compiled programs among the workers, and with the next run."""
+    folder = pytestconfig.cache.mkdir("compiled")
+    cache = os.environ.get("JAX_COMPILATION_CACHE_DIR", str(folder))
     jax.config.update("jax_compilation_cache_dir", cache)
-    jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.2)
+    jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.05)
     jax.config.update("jax_persistent_cache_min_entry_size_bytes", -1)
 
 
@@ -60,6 +60,11 @@ if "PYTEST_XDIST_WORKER" in os.environ:
     # Workers that each use all cores wait for each other; some tests then take eight times as long.
     threadpool_limits(1, user_api="blas")
     os.environ["OPENBLAS_NUM_THREADS"] = "1"  # for commands that tests start
+
+
+def pytest_collection_finish():
+    """Spare Python's garbage collector the modules and items, which it would visit all the time."""
+    gc.freeze()
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -41,7 +41,7 @@ def test_different_names_are_not(names):
 
 X = np.random.default_rng(0).normal(size=(30, 2))
 NAMES = np.where(X[:, 0] > 0, "cat", "Cat")
-QUICK = {"n_neighbors": 5, "inference": "expectation-propagation"}
+QUICK = {"n_neighbors": 5, "model": "fixed", "inference": "expectation-propagation"}
 GIVEN = {
     "classes": (gq.GraphClassifier(**QUICK), NAMES),
     "annotators": (gq.AnnotatorClassifier(**QUICK), pd.DataFrame({"ann": NAMES, "bob": NAMES})),

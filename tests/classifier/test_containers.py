@@ -33,7 +33,7 @@ class Side(str, enum.Enum):  # noqa: UP042
 
 
 def probabilities(features, labels=Y):
-    classifier = gq.GraphClassifier(inference="expectation-propagation")
+    classifier = gq.GraphClassifier(model="fixed", inference="expectation-propagation")
     return classifier.fit(features, labels).label_distributions_
 
 
@@ -66,7 +66,9 @@ def test_tables_of_any_library_have_one_answer(name, expected):
 
 
 def test_columns_of_arrow_keep_their_names():
-    fitted = gq.GraphClassifier(inference="expectation-propagation").fit(pa.table(FRAME), Y)
+    fitted = gq.GraphClassifier(model="fixed", inference="expectation-propagation").fit(
+        pa.table(FRAME), Y
+    )
     assert fitted.feature_names_in_.tolist() == list("abc")
     with pytest.raises(InvalidInput, match="column 'b' is NaN in 1 row"):
         fitted.predict(pa.table({"a": [1.0], "b": [None], "c": [2.0]}))
@@ -75,7 +77,7 @@ def test_columns_of_arrow_keep_their_names():
 def test_tables_of_arrow_name_classes_annotators_and_tags():
     given = np.where(Y[:, None] < 0, np.nan, np.column_stack([1 - 0.8 * CLASSES, 0.8 * CLASSES]))
     soft = pd.DataFrame(given, columns=["left", "right"])
-    classifier = gq.GraphClassifier(inference="expectation-propagation")
+    classifier = gq.GraphClassifier(model="fixed", inference="expectation-propagation")
     assert classifier.fit(X, pa.table(soft)).classes_.tolist() == ["left", "right"]
     people = pd.DataFrame({"Ada": TEXTS, "Bob": TEXTS})
     assert readings_of(pa.table(people), "")[2] == ["Ada", "Bob"]
@@ -111,7 +113,7 @@ REFUSED = {
 @pytest.mark.usefixtures("unchecked_types")
 def test_what_is_no_table_is_refused_with_the_remedy(name):
     given, words = REFUSED[name]
-    classifier = gq.GraphClassifier(inference="expectation-propagation")
+    classifier = gq.GraphClassifier(model="fixed", inference="expectation-propagation")
     with pytest.raises(InvalidInput, match=words):
         classifier.fit(given, Y)
     with pytest.raises(InvalidInput, match=words):
@@ -138,7 +140,9 @@ LABELS = {
 
 @pytest.mark.parametrize("name", LABELS)
 def test_labels_of_any_library_have_one_answer(name, expected):
-    classifier = gq.GraphClassifier(inference="expectation-propagation").fit(X, LABELS[name])
+    classifier = gq.GraphClassifier(model="fixed", inference="expectation-propagation").fit(
+        X, LABELS[name]
+    )
     assert classifier.classes_.tolist() == ["left", "right"]
     np.testing.assert_allclose(classifier.label_distributions_, expected, atol=1e-9)
 

@@ -11,7 +11,7 @@ import graphuq as gq
 from graphuq.cli.app import run
 from graphuq.errors import GraphuqWarning
 
-QUICK = {"inference": "expectation-propagation"}
+QUICK = {"model": "fixed", "inference": "expectation-propagation"}
 
 
 def measured(n_rows, seed=0):
@@ -40,7 +40,7 @@ def test_two_rows_are_named(n_rows, kind, tmp_path):
         y = np.array(["", "a", "b"])[y + 1]
     if kind == "sparse":
         X = sparse.csr_array(X)
-    options = {"store": tmp_path} if kind == "store" else QUICK
+    options = {**QUICK, "store": tmp_path} if kind == "store" else QUICK
     (word,) = said(lambda: gq.GraphClassifier(**options).fit(X, y))
     assert word == (
         "y: 2 labelled rows have the features of a row with another label, such as rows 2 and 5; "
@@ -69,9 +69,9 @@ def test_tables_of_few_distinct_rows_have_noise(share, expected):
 
 
 def test_added_labels_are_compared(tmp_path):
-    X, y = measured(200)
+    X, y = measured(60)
     y[5] = -1
-    for options in (QUICK, {"store": tmp_path}):
+    for options in (QUICK, {**QUICK, "store": tmp_path}):
         fitted = gq.GraphClassifier(**options)
         assert not said(lambda fitted=fitted: fitted.fit(X, y))
         assert len(said(lambda fitted=fitted: fitted.add_labels([5], [1]))) == 1

@@ -30,7 +30,9 @@ Y = np.where(KNOWN, CLASSES, -1)
 
 
 def fitted(features, y=Y, **settings):
-    return gq.GraphClassifier(inference="expectation-propagation", **settings).fit(features, y)
+    return gq.GraphClassifier(model="fixed", inference="expectation-propagation", **settings).fit(
+        features, y
+    )
 
 
 @pytest.mark.parametrize("dtype", [int, float, object, "U1"])

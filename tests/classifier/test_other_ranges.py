@@ -20,7 +20,7 @@ PEOPLE = pd.DataFrame(
 )
 NEW = pd.DataFrame({"height": [160.0, 171.0, 182.0], "age": [30.0, 40.0, 50.0]})
 IN_METRES = NEW.assign(height=NEW.height / 100)
-QUICK = gq.GraphClassifier(inference="expectation-propagation")
+QUICK = gq.GraphClassifier(model="fixed", inference="expectation-propagation")
 
 
 def labels():
@@ -72,7 +72,7 @@ def test_usual_new_rows_are_not_suspected():
 def test_sparse_rows_and_cosines_are_not_checked():
     words = sparse.csr_array(sparse.random(200, 30, 0.3, rng=0))
     QUICK.fit(words, labels()).predict(100 * words[:3])
-    cosine = gq.GraphClassifier(metric="cosine", inference="expectation-propagation")
+    cosine = gq.GraphClassifier(metric="cosine", model="fixed", inference="expectation-propagation")
     cosine.fit(PEOPLE, labels()).predict(1000 * NEW)
 
 

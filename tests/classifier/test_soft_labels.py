@@ -78,7 +78,7 @@ def test_a_fit_of_certain_rows_is_that_of_labels():
 
 def test_expectation_propagation_of_three_classes_says_what_it_takes():
     with pytest.raises(IncompatibleParts, match="soft labels of two classes only"):
-        gq.GraphClassifier(inference="expectation-propagation").fit(X, Q)
+        gq.GraphClassifier(model="fixed", inference="expectation-propagation").fit(X, Q)
 
 
 @pytest.mark.slow

@@ -67,7 +67,7 @@ READERS = {
     "encoder": lambda table, path: gq.TableEncoder().fit(table),
     "classifier": lambda table, path: QUICK.fit(table, np.arange(N) % 3 - 1),
 }
-QUICK = gq.GraphClassifier(n_neighbors=15, inference="expectation-propagation")
+QUICK = gq.GraphClassifier(n_neighbors=15, model="fixed", inference="expectation-propagation")
 
 
 @pytest.mark.parametrize("reader", READERS)

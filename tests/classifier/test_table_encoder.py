@@ -68,7 +68,9 @@ def test_a_stored_encoder_gives_the_same_features(tmp_path):
     encoder = gq.TableEncoder(impute=True).fit(TABLE)
     features = encoder.transform(TABLE)
     y = np.where(np.arange(N) < 20, np.arange(N) % 2, -1)
-    classifier = gq.GraphClassifier(inference="expectation-propagation").fit(features, y)
+    classifier = gq.GraphClassifier(model="fixed", inference="expectation-propagation").fit(
+        features, y
+    )
     classifier.save(tmp_path / "m.nc", encoder.to_groups())
     again = gq.TableEncoder.load(tmp_path / "m.nc")
     order = RNG.permutation(N)
@@ -85,7 +87,7 @@ def test_a_stored_encoder_gives_the_same_features(tmp_path):
 
 def test_in_a_pipeline():
     y = np.where(np.arange(N) < 40, TABLE["member"], -1)
-    classifier = gq.GraphClassifier(inference="expectation-propagation")
+    classifier = gq.GraphClassifier(model="fixed", inference="expectation-propagation")
     model = make_pipeline(gq.TableEncoder(impute=True), classifier).fit(TABLE, y)
     found = model.predict_proba(TABLE)
     features = gq.TableEncoder(impute=True).fit_transform(TABLE)
@@ -198,7 +200,7 @@ def test_polars_tables():
     with pytest.raises(InvalidInput, match=r"X: column 'size' is NaN in 29 row\(s\), first row"):
         gq.GraphClassifier().fit(table[["size", "count"]], y)
     numbers = table[["count"]].with_columns(other=pl.Series(RNG.normal(size=N)))
-    classifier = gq.GraphClassifier(inference="expectation-propagation")
+    classifier = gq.GraphClassifier(model="fixed", inference="expectation-propagation")
     fitted = clone(classifier).fit(numbers, y).transduction_
     plain = numbers.to_numpy()
     np.testing.assert_array_equal(fitted, classifier.fit(plain, y).transduction_)
@@ -213,7 +215,9 @@ def test_votes_with_gaps(data_folder):
     features = encoder.fit_transform(table)
     assert features.shape == (435, 48)  # yes, no and a gap of each of 16 votes
     y = np.where(np.arange(435) % 40 == 0, truth, -1)
-    classifier = gq.GraphClassifier(inference="expectation-propagation").fit(features, y)
+    classifier = gq.GraphClassifier(model="fixed", inference="expectation-propagation").fit(
+        features, y
+    )
     assert (classifier.transduction_ == truth).mean() > 0.85
 
 

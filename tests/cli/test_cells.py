@@ -10,7 +10,7 @@ from graphuq.cli.app import run
 from graphuq.external.h5ad import read_h5ad
 
 REASON = "pip install graphuq[anndata], to read .h5ad files"
-FAST = ["--inference", "expectation-propagation", "--quiet"]
+FAST = ["--model", "fixed", "--inference", "expectation-propagation", "--quiet"]
 DIGITS = gq.datasets.load_digits((4, 9))
 NAMES = np.array(["four", "nine"])[DIGITS.target]
 

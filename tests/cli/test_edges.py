@@ -26,7 +26,7 @@ def classify(tmp_path):
 
     def command(edges, *options, columns="source,target,ties"):
         common = ["--labels", str(labels), "-o", str(tmp_path / "out"), "--quiet"]
-        fast = ["--inference", "expectation-propagation"]
+        fast = ["--model", "fixed", "--inference", "expectation-propagation"]
         return run(["classify", str(edges), "--edges", columns, *common, *fast, *options])
 
     return command
@@ -95,7 +95,14 @@ def test_labels_of_a_table_may_have_its_column_of_ids(tmp_path):
     known = pd.DataFrame({"who": ["a", "f"], "label": ["low", "high"]})
     known.to_csv(tmp_path / "known.csv", index=False)
     given = ["--id-column", "who", "--labels", str(tmp_path / "known.csv"), "--quiet"]
-    fast = ["--inference", "expectation-propagation", "-o", str(tmp_path / "out")]
+    fast = [
+        "--model",
+        "fixed",
+        "--inference",
+        "expectation-propagation",
+        "-o",
+        str(tmp_path / "out"),
+    ]
     assert run(["classify", str(tmp_path / "rows.csv"), *given, *fast]) == 0
     found = pd.read_csv(tmp_path / "out" / "predictions.csv", index_col="id")
     assert found.loc["b", "label"] == "low"
@@ -205,7 +212,14 @@ def test_files_of_graphs_are_classified_by_an_attribute(kind, classify, tmp_path
     expected = pd.read_csv(tmp_path / "out" / "predictions.csv", index_col="id")["probability"]
     WRITERS[kind](named_club(), tmp_path / f"club.{kind}")
     command = ["classify", str(tmp_path / f"club.{kind}"), "--label-column", "known"]
-    command += ["--truth-column", "club", "--inference", "expectation-propagation"]
+    command += [
+        "--truth-column",
+        "club",
+        "--model",
+        "fixed",
+        "--inference",
+        "expectation-propagation",
+    ]
     assert run([*command, "-o", str(tmp_path / "graph")]) == 0
     assert f"club.{kind}: 34 nodes, 78 edges" in capsys.readouterr().out
     found = pd.read_csv(tmp_path / "graph" / "predictions.csv", index_col="id")["probability"]
@@ -223,7 +237,7 @@ def test_tables_of_gephi(classify, tmp_path, capsys):
     nodes.assign(kind=known).to_csv(tmp_path / "nodes.csv", index=False)
     command = ["classify", str(tmp_path / "gephi.csv"), "--edges", "Source,Target,Weight"]
     command += ["--labels", str(tmp_path / "nodes.csv"), "-o", str(tmp_path / "gephi"), "--quiet"]
-    command += ["--inference", "expectation-propagation"]
+    command += ["--model", "fixed", "--inference", "expectation-propagation"]
     assert run(command) == 2
     assert "labels: all of 'nodes.csv' are different, such as ['Person" in capsys.readouterr().err
     assert run([*command, "--label-column", "kind"]) == 0

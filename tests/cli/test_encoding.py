@@ -44,7 +44,16 @@ def classify(folder, *more, file="t.csv"):
         str(folder / "labels.csv"),
         "--id-column",
     ]
-    command += ["id", "--inference", "expectation-propagation", "-o", str(folder / "out"), *more]
+    command += [
+        "id",
+        "--model",
+        "fixed",
+        "--inference",
+        "expectation-propagation",
+        "-o",
+        str(folder / "out"),
+        *more,
+    ]
     code = run(command)
     return pd.read_csv(folder / "out" / "predictions.csv") if code == 0 else code
 
@@ -59,7 +68,9 @@ def test_the_command_encodes_as_the_encoder_does(folder, file):
     predictions = classify(folder, *ENCODE, file=file)
     features = encoder().fit_transform(TABLE.drop(columns="id"))
     y = np.where(np.arange(N) < 12, CLASS, -1)
-    classifier = gq.GraphClassifier(inference="expectation-propagation").fit(features, y)
+    classifier = gq.GraphClassifier(model="fixed", inference="expectation-propagation").fit(
+        features, y
+    )
     probability = classifier.label_distributions_.max(axis=1)
     np.testing.assert_allclose(predictions["probability"], probability, rtol=1e-5)
     assert (predictions["label"] == np.where(CLASS, "hot", "cold")).mean() > 0.95
@@ -157,7 +168,14 @@ def test_all_columns_that_stop_a_run_are_named_at_once(tmp_path, capsys):
     table.loc[:, "cabin no"] = [f"C{k}" if k % 3 else "" for k in range(N)]
     table.to_csv(tmp_path / "t.csv", index=False)
     command = ["classify", str(tmp_path / "t.csv"), "--label-column", "label", "--quiet"]
-    command += ["--inference", "expectation-propagation", "-o", str(tmp_path / "out")]
+    command += [
+        "--model",
+        "fixed",
+        "--inference",
+        "expectation-propagation",
+        "-o",
+        str(tmp_path / "out"),
+    ]
     assert run(command) == 2
     told = "--encode --impute --drop name --drop ticket --drop 'cabin no'"
     assert capsys.readouterr().err == (

@@ -14,7 +14,7 @@ from graphuq.labelling.tag_text import names_in, text_of
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(90, 2))
 TRUE = np.column_stack([X[:, 0] > 0, X[:, 1] > 0.2])
-FAST = ["--inference", "expectation-propagation"]
+FAST = ["--model", "fixed", "--inference", "expectation-propagation"]
 
 
 @pytest.fixture
@@ -46,7 +46,7 @@ def test_columns_of_yes_and_no(csv, capsys):
     assert table["id"].tolist()[:2] == ["f0", "f1"]
     y = np.where(np.arange(90)[:, None] < 30, TRUE, -1)
     y[:5, 1] = -1
-    own = gq.GraphClassifier(inference="expectation-propagation")
+    own = gq.GraphClassifier(model="fixed", inference="expectation-propagation")
     direct = gq.MultilabelClassifier(own).fit(X / X.std(axis=0), y)
     shown = table[["probability_comedy", "probability_drama"]].to_numpy()
     np.testing.assert_allclose(shown, direct.tag_probabilities_, atol=2e-4)
@@ -65,7 +65,7 @@ def test_one_column_of_names(csv):
     assert classify(csv, "genres", "--quiet") == 0
     table = pd.read_csv(csv.parent / "out" / "predictions.csv")
     y = np.where(np.arange(90)[:, None] < 30, TRUE, -1)
-    own = gq.GraphClassifier(inference="expectation-propagation")
+    own = gq.GraphClassifier(model="fixed", inference="expectation-propagation")
     direct = gq.MultilabelClassifier(own).fit(X, y)
     shown = table[["probability_comedy", "probability_drama"]].to_numpy()
     np.testing.assert_allclose(shown, direct.tag_probabilities_, atol=2e-4)

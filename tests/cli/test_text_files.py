@@ -149,7 +149,7 @@ def test_labels_by_id_are_not_matched_by_number_beside_a_column_of_ids(tmp_path,
     few = pd.DataFrame({"id": range(1, 7), "label": list("ababab")})
     few.to_csv(tmp_path / "few.csv", index=False)
     command = f"classify {tmp_path / 't.csv'} --labels {tmp_path / 'few.csv'} -o {tmp_path / 'o'}"
-    quick = ["--inference", "expectation-propagation", "--n-neighbors", "5"]
+    quick = ["--model", "fixed", "--inference", "expectation-propagation", "--n-neighbors", "5"]
     for more in ([], ["--encode"]):
         assert run([*command.split(), *quick, *more]) == 2
         assert (
@@ -256,7 +256,14 @@ def test_what_was_taken_is_printed_and_stored(tmp_path, capsys):
         tmp_path / "t.csv", index=False, sep=";", encoding="cp1252"
     )
     command = ["classify", str(tmp_path / "t.csv"), "--label-column", "label", "--encode"]
-    command += ["--inference", "expectation-propagation", "-o", str(tmp_path / "out")]
+    command += [
+        "--model",
+        "fixed",
+        "--inference",
+        "expectation-propagation",
+        "-o",
+        str(tmp_path / "out"),
+    ]
     assert run(command) == 0
     first, *_ = capsys.readouterr().out.splitlines()
     assert first == (

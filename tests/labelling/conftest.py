@@ -6,6 +6,7 @@ import tempfile
 import pytest
 
 import graphuq as gq
+from graphuq.labelling import forecast
 from graphuq.labelling.items import TableItems, TextItems, items_of
 from graphuq.labelling.model import Model
 from graphuq.labelling.session import Session
@@ -28,6 +29,12 @@ def stacks_of_a_stall(monkeypatch):
             raise
 
     monkeypatch.setattr(Session, "wait_until_current", waiting)
+
+
+@pytest.fixture(autouse=True)
+def no_rest(monkeypatch):
+    """Answer again at once: a page rests for twice the time that an answer takes."""
+    monkeypatch.setattr(forecast, "REST", 0.0)
 
 
 @pytest.fixture

@@ -34,6 +34,15 @@ def test_a_collector_that_is_off_stays_off():
         gc.enable()
 
 
+@pytest.fixture
+def thawed():
+    """Undo that the suite froze what it has collected."""
+    gc.unfreeze()
+    yield
+    gc.freeze()
+
+
+@pytest.mark.usefixtures("thawed")
 def test_new_objects_count_as_old_and_their_cycles_are_still_found():
     gc.collect()
     with paused_collection():
@@ -47,12 +56,10 @@ def test_new_objects_count_as_old_and_their_cycles_are_still_found():
     assert seen() is None
 
 
+@pytest.mark.usefixtures("thawed")
 def test_what_the_program_froze_stays_frozen():
     gc.freeze()
-    try:
-        frozen = gc.get_freeze_count()
-        with paused_collection():
-            pass
-        assert gc.get_freeze_count() == frozen
-    finally:
-        gc.unfreeze()
+    frozen = gc.get_freeze_count()
+    with paused_collection():
+        pass
+    assert gc.get_freeze_count() == frozen

@@ -4,6 +4,7 @@ import base64
 import hashlib
 import io
 import warnings
+from functools import cache
 from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,6 +14,7 @@ from graphuq.utils.files import atomic_write
 from graphuq.utils.html.scripts import bundled
 
 if TYPE_CHECKING:
+    from jinja2 import Environment
     from matplotlib.figure import Figure
 
 N_COLORS = 128  # of an embedded figure: a third of the bytes of all colours
@@ -54,24 +56,35 @@ def write_page(
         If the extra ``graphuq[report]`` is not installed.
     """
     require_extra("report")
-    from jinja2 import ChoiceLoader, Environment, PackageLoader
     from markupsafe import Markup
 
     web = files("graphuq") / "web"
     style = "\n".join((web / name).read_text("utf-8") for name in ("page.css", *styles))
     code = None if script is None else bundled(script)
-    loaders = [PackageLoader(package, "."), PackageLoader("graphuq.utils.html", ".")]
-    environment = Environment(loader=ChoiceLoader(loaders), autoescape=True, trim_blocks=True)
-    environment.policies["json.dumps_kwargs"] = {"separators": (",", ":"), "allow_nan": False}
-    html = environment.get_template(template).render(
-        policy=_policy(style, code),
-        style=Markup(style),
-        script=None if code is None else Markup(code),
-        **values,
+    html = (
+        _templates(package)
+        .get_template(template)
+        .render(
+            policy=_policy(style, code),
+            style=Markup(style),
+            script=None if code is None else Markup(code),
+            **values,
+        )
     )
     with atomic_write(path) as temporary:
         # A lone surrogate, which no encoding knows, becomes a reference to a character.
         temporary.write_text(html, encoding="utf-8", errors="xmlcharrefreplace")
+
+
+@cache
+def _templates(package: str) -> "Environment":
+    """Return the templates of a package, which are compiled once."""
+    from jinja2 import ChoiceLoader, Environment, PackageLoader
+
+    loaders = [PackageLoader(package, "."), PackageLoader("graphuq.utils.html", ".")]
+    environment = Environment(loader=ChoiceLoader(loaders), autoescape=True, trim_blocks=True)
+    environment.policies["json.dumps_kwargs"] = {"separators": (",", ":"), "allow_nan": False}
+    return environment
 
 
 def _policy(style: str, script: str | None) -> str:
