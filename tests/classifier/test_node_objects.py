@@ -186,13 +186,20 @@ def test_features_on_the_object_are_used_or_a_message_says_that_they_are_not(mak
     with pytest.warns(GraphuqWarning, match=f"have '{name}', not used: .*node_graph.graph, "):
         gq.GraphClassifier(graph, **ONE_MODEL).fit(None, Y)
     with pytest.warns(GraphuqWarning, match=f"have '{name}', not used"):
-        gq.GraphClassifier([graph, A_GRAPH], **ONE_MODEL | {"model": "average"}).fit(None, Y)
-    with pytest.warns(GraphuqWarning, match=f"have '{name}', not used"):
         gq.GraphClassifier("precomputed", **ONE_MODEL).fit(graph, Y)
+    np.testing.assert_array_equal(gq.graphs.node_graph(graph, name).features, X)
+    gq.GraphClassifier(gq.graphs.from_adjacency(graph), **ONE_MODEL).fit(None, Y)
+
+
+@pytest.mark.slow_after(2)
+@pytest.mark.parametrize(("make", "name"), ATTRIBUTES.values(), ids=ATTRIBUTES)
+def test_fits_with_features_on_the_object(make, name):
+    graph = make()
+    with pytest.warns(GraphuqWarning, match=f"have '{name}', not used"):
+        gq.GraphClassifier([graph, A_GRAPH], **ONE_MODEL | {"model": "average"}).fit(None, Y)
     used = fit(gq.graphs.node_graph(graph, name), None, Y)
     np.testing.assert_allclose(used.label_distributions_, EXPECTED)
     fit(graph, X, Y)  # X is in their place, without a message
-    gq.GraphClassifier(gq.graphs.from_adjacency(graph), **ONE_MODEL).fit(None, Y)
 
 
 def test_attributes_that_are_no_features():

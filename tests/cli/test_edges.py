@@ -16,6 +16,7 @@ EDGES = pd.DataFrame(
     [(f"p{a}", f"p{b}", w) for a, b, w in CLUB.edges(data="weight")],
     columns=["source", "target", "ties"],
 )
+EP = ["--inference", "expectation-propagation"]
 TRUTH = pd.Series({f"p{node}": CLUB.nodes[node]["club"] for node in CLUB})
 
 
@@ -26,7 +27,7 @@ def classify(tmp_path):
 
     def command(edges, *options, columns="source,target,ties"):
         common = ["--labels", str(labels), "-o", str(tmp_path / "out"), "--quiet"]
-        fast = ["--model", "fixed", "--inference", "expectation-propagation"]
+        fast = ["--model", "fixed", *EP]
         return run(["classify", str(edges), "--edges", columns, *common, *fast, *options])
 
     return command
@@ -129,7 +130,7 @@ def rows(tmp_path):
     EDGES.to_csv(tmp_path / "ties.csv", index=False)
     EDGES.sample(frac=0.5, random_state=0).to_csv(tmp_path / "half.csv", index=False)
     command = ["classify", str(tmp_path / "members.csv"), "--id-column", "who", "--label-column"]
-    fast = ["label", "-o", str(tmp_path / "out"), "--inference", "expectation-propagation"]
+    fast = ["label", "-o", str(tmp_path / "out"), *EP]
     return lambda graph, *more: run([*command, *fast, "--graph", graph, *more])
 
 
@@ -237,7 +238,7 @@ def test_tables_of_gephi(classify, tmp_path, capsys):
     nodes.assign(kind=known).to_csv(tmp_path / "nodes.csv", index=False)
     command = ["classify", str(tmp_path / "gephi.csv"), "--edges", "Source,Target,Weight"]
     command += ["--labels", str(tmp_path / "nodes.csv"), "-o", str(tmp_path / "gephi"), "--quiet"]
-    command += ["--model", "fixed", "--inference", "expectation-propagation"]
+    command += ["--model", "fixed", *EP]
     assert run(command) == 2
     assert "labels: all of 'nodes.csv' are different, such as ['Person" in capsys.readouterr().err
     assert run([*command, "--label-column", "kind"]) == 0
@@ -255,7 +256,7 @@ def test_a_file_of_a_graph_beside_a_table(tmp_path):
     for kind in ("gml", "csv"):
         command = ["classify", str(tmp_path / "people.csv"), "--label-column", "known", "--quiet"]
         command += ["--id-column", "name", "--graph", str(tmp_path / f"club.{kind}")]
-        command += ["--inference", "expectation-propagation", "-o", str(tmp_path / kind)]
+        command += [*EP, "-o", str(tmp_path / kind)]
         assert run(command) == 0
         found.append(pd.read_csv(tmp_path / kind / "predictions.csv"))
     pd.testing.assert_frame_equal(*found)
@@ -286,7 +287,7 @@ def test_signs_of_edges(tmp_path, capsys):
     }
     found = {}
     for name, arguments in ways.items():
-        command = ["classify", *arguments, "--inference", "expectation-propagation", "--quiet"]
+        command = ["classify", *arguments, *EP, "--quiet"]
         assert run([*command, "-o", str(tmp_path / name)]) == 0, capsys.readouterr().err
         answer = pd.read_csv(tmp_path / name / "predictions.csv", index_col="id")
         assert (answer["label"] == TRUTH[answer.index]).all()

@@ -34,7 +34,7 @@ def posterior(seed):
     return gq.Posterior(spectrum, PRIOR, likelihood, labelled, classes[labelled])
 
 
-@pytest.mark.parametrize("seed", [0, 2])
+@pytest.mark.parametrize("seed", [0, pytest.param(2, marks=pytest.mark.slow)])
 def test_labels_that_leave_components_out_agree_with_all_labels(seed):
     """Labels of a class each are likeliest where every label is noise."""
     target = posterior(seed)

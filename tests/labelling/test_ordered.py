@@ -186,7 +186,7 @@ def test_labels_without_a_place_are_refused(open_page, tmp_path):
             PageClasses(True).check([text])
 
 
-@pytest.mark.parametrize("width", [1300, 400])
+@pytest.mark.parametrize("width", [1300, pytest.param(400, marks=pytest.mark.slow)])
 def test_grades_in_the_browser(open_page, tab, width):
     """Keys follow the order, the bars stay in it, and there is no button for a new class."""
     pytest.importorskip("uvicorn", reason="pip install graphuq[label], to test the page")

@@ -47,7 +47,9 @@ def shown_tags(page, row):
     return {one["name"] for one in found if one["probability"] > 0.5}
 
 
-@pytest.mark.parametrize(("width", "scheme"), [(1300, "light"), (400, "dark")])
+@pytest.mark.parametrize(
+    ("width", "scheme"), [(1300, "light"), pytest.param(400, "dark", marks=pytest.mark.slow)]
+)
 def test_films_are_tagged_by_keys(page, tab, width, scheme):
     """Several tags, none, a new one, a skip and an undo; the file has what was confirmed."""
     tab.set_viewport_size({"width": width, "height": 900})
@@ -129,7 +131,7 @@ def test_by_tab_key_and_space(page, tab):
     assert set(names_in(saved(page, 1)[int(row)])) == before ^ {"comedy"}
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("scheme", ["light", pytest.param("dark", marks=pytest.mark.slow)])
 def test_tags_are_accessible(page, tab, scheme):
     axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="needs axe-core")
     tab.emulate_media(color_scheme=scheme)

@@ -13,7 +13,7 @@ import graphuq as gq
 from graphuq.errors import GraphuqError
 
 pytestmark = pytest.mark.filterwarnings("ignore::graphuq.errors.GraphuqWarning")
-FEW, MANY = 4, int(os.environ.get("GRAPHUQ_PROBLEMS", "150"))
+FEW, MANY = 2, int(os.environ.get("GRAPHUQ_PROBLEMS", "150"))
 ROUNDING = 1e-6  # of the same numbers in another container, and of distances after a shift
 CONVERGED = 2e-4  # of the fixed points of expectation propagation, which stops at 1e-4
 N_DRAWS = 2000  # from which probabilities of more than two classes are counted, at least
