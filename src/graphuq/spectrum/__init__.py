@@ -1,13 +1,14 @@
 """Spectrum of a graph: Laplacians, their smallest eigenpairs, and solutions without eigenpairs."""
 
 from graphuq.spectrum.basis import NodeBasis, SpectralBasis
-from graphuq.spectrum.blocks import Basis, Functions
+from graphuq.spectrum.blocks import Basis
 from graphuq.spectrum.closed_form import ProductBasis
 from graphuq.spectrum.covariance_columns import CovarianceColumns
 from graphuq.spectrum.exponential import ExponentialFunctions
 from graphuq.spectrum.fiedler import fiedler_signs
 from graphuq.spectrum.harmonic import harmonic_function
 from graphuq.spectrum.joined import JoinedGraph
+from graphuq.spectrum.known_blocks import Functions
 from graphuq.spectrum.laplacian import Laplacian
 from graphuq.spectrum.nystrom import nystrom_spectrum
 from graphuq.spectrum.power_precision import PowerPrecision

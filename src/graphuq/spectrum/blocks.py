@@ -22,6 +22,7 @@ from graphuq.spectrum.closed_form import ProductBasis
 from graphuq.spectrum.exponential import ExponentialFunctions, has_exponential
 from graphuq.spectrum.feature_block import has_varying_rows
 from graphuq.spectrum.joined import JOINED_GRAPH, JoinedGraph, columns_that_tear
+from graphuq.spectrum.known_blocks import Functions, OtherEigenpairs
 from graphuq.spectrum.node_blocks import NODE_BLOCKS, informed, node_blocks
 from graphuq.spectrum.powers import PowerFunctions, ThirdPower, has_third_power
 from graphuq.spectrum.solve import laplacian_spectrum
@@ -29,7 +30,6 @@ from graphuq.spectrum.spectrum import Spectrum
 from graphuq.spectrum.whitened import (
     WhitenedGraph,
     WhitenedLinear,
-    functions_of,
     has_whitened_graph,
 )
 from graphuq.utils.concurrency import cached_property
@@ -41,40 +41,6 @@ if TYPE_CHECKING:
 EIGENPAIRS = "eigenpairs"  # name of the block of a spectrum
 STORED_BLOCK = "block_"  # prefix of the name under which a block of functions is stored
 STORED_GRAPH, EIGENVECTORS = "graph_", "_eigenvectors"  # of names of arrays of another graph
-
-
-@dataclass(frozen=True, eq=False)
-class Functions:
-    """A block of columns that are known: functions on the nodes.
-
-    Attributes
-    ----------
-    name : str
-    values : numpy.ndarray, shape (N, m)
-        Φ. A field with unit coefficients has the covariance ``Φ Φᵀ``.
-    """
-
-    name: str
-    values: Float[np.ndarray, "N m"]
-
-
-@dataclass(frozen=True, eq=False)
-class OtherEigenpairs:
-    """A block of known eigenpairs of another graph of the same nodes.
-
-    Attributes
-    ----------
-    name : str
-    spectrum : Spectrum
-    """
-
-    name: str
-    spectrum: Spectrum
-
-    @cached_property
-    def values(self) -> Float[np.ndarray, "N l"]:
-        """Eigenvectors as functions on the nodes."""
-        return functions_of(self.spectrum)
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -4,7 +4,7 @@ import numpy as np
 
 from graphuq.graphs.inputs import MatrixLike
 from graphuq.graphs.principal import PrincipalComponents
-from graphuq.spectrum.blocks import Functions
+from graphuq.spectrum.known_blocks import Functions
 
 LINEAR = "linear"  # name of the block
 
