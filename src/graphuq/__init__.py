@@ -65,6 +65,7 @@ if TYPE_CHECKING:
     from graphuq.spectrum import (
         Basis,
         ExponentialFunctions,
+        FunctionsOfFew,
         JoinedGraph,
         Laplacian,
         PowerFunctions,
@@ -129,6 +130,7 @@ _MODULE_OF = {
     "PowerFunctions": "spectrum",
     "SmoothedFeatures": "spectrum",
     "ExponentialFunctions": "spectrum",
+    "FunctionsOfFew": "spectrum",
     "Spectrum": "spectrum",
     "ThirdPower": "spectrum",
     "WhitenedGraph": "spectrum",
@@ -168,6 +170,7 @@ __all__ = [
     "EvidenceMaximum",
     "EvidenceSearch",
     "ExponentialFunctions",
+    "FunctionsOfFew",
     "Gamma",
     "GraphClassifier",
     "GraphRegressor",

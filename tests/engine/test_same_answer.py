@@ -269,6 +269,7 @@ def test_functions_of_parts_are_those_of_all_rows(n_columns, tmp_path):
     X = np.float32(rng.normal(size=(700, n_columns)) @ rng.normal(size=(n_columns, n_columns)) + 3)
     if n_columns > 1:
         X[:, 1] = 2.0
+        X[:, 2:5] = np.eye(3)[rng.integers(0, 3, size=700)]  # a category
     rows, parts, stage = (Stage.of(tmp_path, name, {}) for name in ("rows", "parts", "functions"))
     tasks = Tasks()
     copy_rows(rows, open_source(X), tasks)

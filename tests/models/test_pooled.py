@@ -74,11 +74,12 @@ def test_probabilities_are_the_average_by_leave_one_out(n_classes):
 def test_an_expert_that_knows_more_wins_and_one_that_knows_nothing_loses():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(300, 12))
-    codes = (X[:, 0] > 0).astype(int)
+    codes = (X.prod(axis=1) > 0).astype(int)  # of all variables, and of none alone
     y = labels_of(codes, 20)
 
     def knows(_, __, rows):
-        return np.stack([rows[:, 0] <= 0, rows[:, 0] > 0], axis=1) * 0.98 + 0.01
+        sign = rows.prod(axis=1) > 0
+        return np.stack([~sign, sign], axis=1) * 0.98 + 0.01
 
     def ignorant(_, __, rows):
         return np.full((len(rows), 2), 0.5)

@@ -17,6 +17,7 @@ from graphuq.inference import (
 from graphuq.inference.model_average import keep_earlier
 from graphuq.models import Labels
 from graphuq.models.base import eigenpairs_of
+from graphuq.models.few_variables import has_same_few
 from graphuq.posterior.posterior import Posterior
 from graphuq.run.words import inference_from
 from graphuq.spectrum import Basis
@@ -85,7 +86,8 @@ def warm_started(
         basis = _with_all_blocks(classifier, posterior.spectrum)
         made = model_of(classifier.model).posterior(basis, labels)
         before = classifier.result_.posterior
-        if made.is_weighted and np.array_equal(classes, classifier.classes_):
+        same = np.array_equal(classes, classifier.classes_)
+        if made.is_weighted and same and has_same_few(made.spectrum, before.spectrum):
             keep_earlier(made, before, ~np.isin(before.labelled, rows))
         return made, None
     answer, known = classifier.result_.answer, classifier.result_.posterior.labelled

@@ -10,14 +10,14 @@ from jaxtyping import Float
 from graphuq.engine.store import Stage
 from graphuq.engine.tasks import Tasks
 from graphuq.graphs.column_ranges import ColumnRanges
-from graphuq.graphs.principal import Axes, Moments, principal_axes
+from graphuq.graphs.principal import EXACT_WIDTH, Axes, Moments, principal_axes
+from graphuq.graphs.variables import Variables
 from graphuq.spectrum.exponential import (
     EXPONENTIAL,
     ExponentialColumns,
     Landmarks,
     has_exponential,
     landmark_rows,
-    scales_of,
 )
 from graphuq.spectrum.powers import (
     POWER,
@@ -58,12 +58,13 @@ def compute(stage: Stage, parts: Stage, ranges: ColumnRanges, tasks: Tasks) -> N
     if has_third_power(table_like(n_rows, len(centre))):
         _save_linear(stage, THIRD_POWER, axes, power_weights(axes.variances, THIRD))
         blocks.append(THIRD_POWER)
-    if has_exponential(table_like(n_rows, len(centre))):
-        scales = scales_of(np.sqrt(np.diag(moments.covariance)), np.maximum(-low, high))
+    variables = Variables.of(moments, low, high) if len(centre) <= EXACT_WIDTH else None
+    if variables is not None and has_exponential(variables):
+        scales = variables.scales
         rows = parts.parts("place", parts.record["blocks"]).take(landmark_rows(n_rows))
         landmarks = Landmarks(scales, parts.parts("features", starts).take(rows).astype(float))
         sums = tasks.map(_distances_part, [(parts, p, landmarks) for p in numbers], "functions")
-        columns = landmarks.columns(sum(sums), n_rows)
+        columns = landmarks.columns(landmarks.rate(sum(sums), n_rows))
         stage.save("scales", None, scales)
         stage.save("landmarks", None, landmarks.rows)
         stage.save("rate", None, np.array(columns.rate))

@@ -189,11 +189,12 @@ class PrincipalComponents:
         """Return the components; standardised features are divided by their deviations before."""
         if self.features.shape[1] > EXACT_WIDTH:
             return _approximate(self.features, standardised, self.centred)
-        axes = principal_axes(self._moments, standardised=standardised)
+        axes = principal_axes(self.moments, standardised=standardised)
         return Principal(_with_signs(axes.scores(self.features)), axes.variances)
 
     @cached_property
-    def _moments(self) -> Moments:
+    def moments(self) -> Moments:
+        """Mean and covariance of the rows; about zero if they are not centred."""
         return _moments(self.features, self.centred)
 
 

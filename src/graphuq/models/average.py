@@ -14,6 +14,7 @@ from graphuq.inference.model_average import N_CHECKED, Screened, keep_screened, 
 from graphuq.likelihoods import Probit
 from graphuq.models.base import Model, eigenpairs_of
 from graphuq.models.common_component import common_log_odds
+from graphuq.models.few_variables import with_few_variables
 from graphuq.models.labels import Labels
 from graphuq.models.learnt_odds import learnt_mixture
 from graphuq.models.mixture import Mixture, changed
@@ -90,6 +91,7 @@ class Average(Model):
         own = self._checked(basis, labels)
         if not own.blocks:
             return self._on(eigenpairs_of(own), labels)
+        own = with_few_variables(own, labels)
         average = self._on(own, labels)
         prior: Any = average.prior
         return _of_odds(average, screened(average), prior.log_probabilities)

@@ -17,7 +17,8 @@ on its own eigenvalues; functions of the features have five, of different noise.
 block against the graph are ``exp(a + b log(J/K) + c log K)``, learnt by `benchmarks/fit_blocks.py`
 (docs/archive/blocks.md): with few labels a graph is the better guess, with many the features
 tell more. A graph without columns that tear the first one apart has the odds of the second graph,
-and the third power, which wide tables alone have, those of whitened functions.
+and the third power, which wide tables alone have, those of whitened functions. Functions of a few
+variables have those of the functions of all, times the probability of these few among all sets.
 
 A graph that is given beside features of its nodes, or beside other graphs, is another matter: its
 edges may say nothing of the features, and one or the other may be useless. Nothing was learnt of
@@ -43,6 +44,8 @@ from graphuq.models.mixture import Mixture, Term, changed
 from graphuq.priors import Matern
 from graphuq.spectrum import SpectralBasis
 from graphuq.spectrum.blocks import EIGENPAIRS, spectrum_of
+from graphuq.spectrum.exponential import EXPONENTIAL
+from graphuq.spectrum.few_variables import FEW_VARIABLES
 from graphuq.spectrum.joined import JOINED_GRAPH
 from graphuq.spectrum.node_blocks import FEATURE_GRAPH, NODE_BLOCKS
 from graphuq.spectrum.powers import THIRD_POWER
@@ -62,6 +65,7 @@ ALIKE = {
     JOINED_GRAPH: WHITENED_GRAPH,
     FEATURE_GRAPH: WHITENED_GRAPH,
     THIRD_POWER: WHITENED_LINEAR,
+    FEW_VARIABLES: EXPONENTIAL,
 }
 SMALLEST_EIGENVALUE = 1e-6  # bound of τ² for components of a graph that are nearly disconnected
 
@@ -106,7 +110,7 @@ def learnt_mixture(basis: SpectralBasis, n_classes: int, n_labels: int) -> Mixtu
             more, logs = _on_graph(own, block.name, n_classes, n_labels)
         components += more
         more_odds = odds[learnt_for] @ known if learnt_for in odds else 0.0
-        log_odds = np.append(log_odds, logs + more_odds)
+        log_odds = np.append(log_odds, logs + more_odds + getattr(block, "log_prior", 0.0))
     if given or basis.is_signed or not basis.blocks:
         steep = steep_terms(basis)
         components += steep

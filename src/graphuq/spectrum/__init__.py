@@ -5,6 +5,7 @@ from graphuq.spectrum.blocks import Basis
 from graphuq.spectrum.closed_form import ProductBasis
 from graphuq.spectrum.covariance_columns import CovarianceColumns
 from graphuq.spectrum.exponential import ExponentialFunctions
+from graphuq.spectrum.few_variables import FunctionsOfFew
 from graphuq.spectrum.fiedler import fiedler_signs
 from graphuq.spectrum.harmonic import harmonic_function
 from graphuq.spectrum.joined import JoinedGraph
@@ -24,6 +25,7 @@ __all__ = [
     "CovarianceColumns",
     "ExponentialFunctions",
     "Functions",
+    "FunctionsOfFew",
     "JoinedGraph",
     "Laplacian",
     "NodeBasis",

@@ -17,6 +17,7 @@ from scipy import sparse
 from graphuq.errors import InvalidInput, require
 from graphuq.graphs import Graph
 from graphuq.graphs.inputs import MatrixLike
+from graphuq.graphs.variables import variables_of
 from graphuq.spectrum.basis import SMALLEST_DEGREE, SpectralBasis
 from graphuq.spectrum.closed_form import ProductBasis
 from graphuq.spectrum.exponential import ExponentialFunctions, has_exponential
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
 
 EIGENPAIRS = "eigenpairs"  # name of the block of a spectrum
 STORED_BLOCK = "block_"  # prefix of the name under which a block of functions is stored
+STORED_SCALES = "scales_"  # and that of what `FunctionsOfFew` divides features by
 STORED_GRAPH, EIGENVECTORS = "graph_", "_eigenvectors"  # of names of arrays of another graph
 
 
@@ -140,8 +142,8 @@ class Basis(SpectralBasis):
             return dataclasses.replace(self, blocks=())
         components = powers.components
         blocks: list[Any] = [powers, WhitenedLinear(features, components=components)]
-        if has_exponential(features):
-            blocks.append(ExponentialFunctions(features))
+        if has_exponential(variables_of(components)):
+            blocks.append(ExponentialFunctions(features, components=components))
         if has_third_power(features):
             blocks.append(ThirdPower(features, components=components))
         if has_whitened_graph(features):
@@ -306,6 +308,9 @@ class Basis(SpectralBasis):
             spectrum = _spectrum(block)
             if spectrum is None:
                 stored[STORED_BLOCK + block.name] = (("node", f"column_{block.name}"), block.values)
+                scales = getattr(block, "scales", None)
+                if scales is not None:
+                    stored[STORED_SCALES + block.name] = (f"feature_{block.name}", scales)
             else:
                 other = spectrum.to_dataset().rename_dims(pair=f"pair_{block.name}")
                 prefix = f"{STORED_GRAPH}{block.name}_"
@@ -320,7 +325,9 @@ class Basis(SpectralBasis):
         for name in map(str, stored):
             if name.startswith(STORED_BLOCK):
                 own = name.removeprefix(STORED_BLOCK)
-                blocks.append(Functions(own, stored[name].to_numpy()))
+                scales = stored.get(STORED_SCALES + own)
+                known = None if scales is None else scales.to_numpy()
+                blocks.append(Functions(own, stored[name].to_numpy(), known))
             elif name.startswith(STORED_GRAPH) and name.endswith(EIGENVECTORS):
                 own = name.removeprefix(STORED_GRAPH).removesuffix(EIGENVECTORS)
                 prefix = f"{STORED_GRAPH}{own}_"

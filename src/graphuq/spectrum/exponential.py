@@ -12,25 +12,23 @@ from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Float, Int
-from scipy import sparse
 from scipy.linalg import eigh
 from scipy.spatial.distance import cdist
 
-from graphuq.graphs.inputs import MatrixLike
+from graphuq.graphs.variables import Variables, variables_of
 from graphuq.spectrum.feature_block import FeatureBlock
 from graphuq.utils.concurrency import cached_property
 
 EXPONENTIAL = "exponential"
 RATE = 0.5  # of the decay per mean distance; docs/archive/blocks.md has others
 N_LANDMARKS = 100  # nodes from which the covariance is known
-MAX_WIDTH = 100  # features; with more, all distances are nearly equal and the block gains nothing
-SMALLEST_DEVIATION = 1e-10  # of a feature that varies, relative to its largest value
+MAX_VARIABLES = 100  # with more, all distances are nearly equal and the block gains nothing
 SMALLEST = 1e-6  # eigenvalue of the landmarks' covariance, relative to the largest, that is kept
 
 
-def has_exponential(features: MatrixLike) -> bool:
-    """Return whether the features are a table: dense, and of at most 100 columns."""
-    return not sparse.issparse(features) and np.shape(features)[1] <= MAX_WIDTH
+def has_exponential(variables: Variables | None) -> bool:
+    """Return whether the features are a table: dense, and of at most 100 variables."""
+    return variables is not None and 0 < variables.n_variables <= MAX_VARIABLES
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -38,11 +36,13 @@ class ExponentialFunctions(FeatureBlock):
     """Block of up to 100 columns, whose covariance is ``exp(−‖x − x'‖₁ / 2d̄)``.
 
     ``‖x − x'‖₁`` is the sum of absolute differences of standardised features, and d̄ its mean.
+    Columns of 0 and 1 that are the values of one category count as one feature.
 
     Attributes
     ----------
     features : array_like, shape (N, d)
-        Each feature is divided by its standard deviation first.
+        Each feature is divided by its standard deviation first; see `graphuq.graphs.variables` for
+        categories.
     rng : int, default 0
         Of the 100 nodes that are drawn.
 
@@ -80,25 +80,17 @@ class ExponentialFunctions(FeatureBlock):
     def _known(self) -> "tuple[ExponentialColumns, Float[np.ndarray, 'N m']] | None":
         """Return columns and distances of all rows from the landmarks, if rows differ."""
         rows = np.asarray(self.features, dtype=np.float64)
-        deviation, largest = rows.std(axis=0), np.abs(rows).max(axis=0, initial=0.0)
-        scales = scales_of(deviation, largest)
-        if not np.isfinite(scales).any():
+        variables = variables_of(self.components)
+        if variables is None or not variables.n_variables:
             return None
-        landmarks = Landmarks(scales, rows[landmark_rows(len(rows), self.rng)])
+        landmarks = Landmarks(variables.scales, rows[landmark_rows(len(rows), self.rng)])
         distances = landmarks.distances(rows)
-        return landmarks.columns(distances.sum(), len(rows)), distances
+        return landmarks.columns(landmarks.rate(distances.sum(), len(rows))), distances
 
 
 def landmark_rows(n_rows: int, rng: int = 0) -> Int[np.ndarray, " m"]:
     """Return the rows from which the covariance is known, in order."""
     return np.sort(np.random.default_rng(rng).permutation(n_rows)[:N_LANDMARKS])
-
-
-def scales_of(
-    deviation: Float[np.ndarray, " d"], largest: Float[np.ndarray, " d"]
-) -> Float[np.ndarray, " d"]:
-    """Return what each feature is divided by: its standard deviation, or ∞ if it is constant."""
-    return np.where(deviation > SMALLEST_DEVIATION * largest, deviation, np.inf)
 
 
 class Landmarks(NamedTuple):
@@ -107,7 +99,7 @@ class Landmarks(NamedTuple):
     Attributes
     ----------
     scales : numpy.ndarray, shape (d,)
-        See `scales_of`.
+        What features are divided by, ∞ for one that is left out; see `Variables`.
     rows : numpy.ndarray, shape (m, d)
         As the features have them.
     """
@@ -122,13 +114,16 @@ class Landmarks(NamedTuple):
                   for some in (rows, self.rows)]  # fmt: skip
         return np.asarray(cdist(*scaled, "cityblock"))
 
-    def columns(self, total: float, n_rows: int) -> "ExponentialColumns":
-        """Return the columns, given the sum of the distances of all rows."""
+    def rate(self, total: float, n_rows: int) -> float:
+        """Return the factor of distances, given the sum of the distances of all rows."""
         n_pairs = n_rows * len(self.rows) - len(self.rows)  # of different nodes
-        rate = -RATE * n_pairs / total
+        return float(-RATE * n_pairs / total)
+
+    def columns(self, rate: float) -> "ExponentialColumns":
+        """Return the columns whose covariance is ``exp(rate · distance)``."""
         values, vectors = eigh(np.exp(rate * self.distances(self.rows)))
         kept = values > SMALLEST * values[-1]
-        return ExponentialColumns(self, float(rate), vectors[:, kept] / np.sqrt(values[kept]))
+        return ExponentialColumns(self, rate, vectors[:, kept] / np.sqrt(values[kept]))
 
 
 class ExponentialColumns(NamedTuple):

@@ -19,10 +19,13 @@ class Functions:
     name : str
     values : numpy.ndarray, shape (N, m)
         Φ. A field with unit coefficients has the covariance ``Φ Φᵀ``.
+    scales : numpy.ndarray, shape (d,), optional
+        Those of `FunctionsOfFew`, from which the features of a row determine its values.
     """
 
     name: str
     values: Float[np.ndarray, "N m"]
+    scales: Float[np.ndarray, " d"] | None = None
 
 
 @dataclass(frozen=True, eq=False)

@@ -15,13 +15,9 @@ from scipy.linalg import eigh
 
 from graphuq.graphs.inputs import Features
 from graphuq.graphs.principal import rows_of_axes
-from graphuq.spectrum.exponential import (
-    EXPONENTIAL,
-    ExponentialColumns,
-    ExponentialFunctions,
-    has_exponential,
-    scales_of,
-)
+from graphuq.graphs.variables import SMALLEST_DEVIATION
+from graphuq.spectrum.exponential import EXPONENTIAL, ExponentialColumns, ExponentialFunctions
+from graphuq.spectrum.few_variables import columns_of_scales
 
 MAX_SIDE = 1_000  # rows or features, whichever are fewer, up to which coefficients are found
 MAX_NUMBERS = 20_000_000  # in the features of these rows: 160 MB
@@ -84,8 +80,10 @@ def functions_of_rows(features: Features, blocks: Iterable[Any]) -> dict[str, Co
     for block in known:
         values = block.values[chosen]
         own: Columns | None = least_squares.columns(values)
-        if block.name == EXPONENTIAL and has_exponential(features):
+        if block.name == EXPONENTIAL:
             own = ExponentialFunctions(features).columns
+        elif getattr(block, "scales", None) is not None:
+            own = columns_of_scales(features, block.scales)
         if own is not None and _agree(own.at(rows), values):
             found[block.name] = own
     return found
@@ -104,7 +102,9 @@ class LeastSquares:
 
     def __init__(self, rows: Float[np.ndarray, "n d"]) -> None:
         largest = np.abs(rows).max(axis=0, initial=0.0)
-        self.centre, self.scale = rows.mean(axis=0), scales_of(rows.std(axis=0), largest)
+        deviation = rows.std(axis=0)
+        varies = deviation > SMALLEST_DEVIATION * largest
+        self.centre, self.scale = rows.mean(axis=0), np.where(varies, deviation, np.inf)
         self.standard = (rows - self.centre) / self.scale
         n_rows, width = rows.shape
         self.is_wide = n_rows < width
