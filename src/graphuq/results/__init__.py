@@ -6,7 +6,7 @@ from graphuq.utils.lazy_imports import lazy_names
 
 if TYPE_CHECKING:
     from graphuq.results.arviz_data import to_arviz
-    from graphuq.results.average_parts import block_weights
+    from graphuq.results.average_parts import block_weights, few_columns
     from graphuq.results.class_proportions import class_thresholds
     from graphuq.results.convergence import convergence_of
     from graphuq.results.errors_left import expected_errors
@@ -49,6 +49,7 @@ _MODULE_OF = {
     "TableFormat": "formats",
     "at_rows": "latent_numbers",
     "block_weights": "average_parts",
+    "few_columns": "average_parts",
     "class_codes": "label_numbers",
     "class_thresholds": "class_proportions",
     "convergence_of": "convergence",
@@ -101,6 +102,7 @@ __all__ = [
     "estimated_shares",
     "expected_errors",
     "expert_weights",
+    "few_columns",
     "functionals",
     "group_shares",
     "interval_at_rows",

@@ -3,8 +3,10 @@
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from jaxtyping import Int
 
 from graphuq.spectrum.blocks import EIGENPAIRS
+from graphuq.spectrum.few_variables import FEW_VARIABLES
 
 if TYPE_CHECKING:
     from graphuq.results.result import Result
@@ -52,3 +54,32 @@ def block_weights(result: "Result") -> dict[str, float]:
     found, counts = np.unique(names, return_counts=True)
     order = np.argsort(-counts, kind="stable")
     return {str(found[k]): float(counts[k] / counts.sum()) for k in order}
+
+
+def few_columns(result: "Result") -> Int[np.ndarray, " s"]:
+    """Return the columns of X of the few variables that the labels chose, counted from 0.
+
+    They are those of the block "few variables" in `block_weights`, which says how much of the
+    answer comes from them. A category is several columns.
+
+    Parameters
+    ----------
+    result : Result
+
+    Returns
+    -------
+    numpy.ndarray of int, shape (s,)
+        Ascending; empty if no such block is part of the answer.
+
+    Examples
+    --------
+    >>> import numpy as np, graphuq as gq
+    >>> X = np.random.default_rng(0).random((200, 12))
+    >>> y = np.where(np.arange(200) < 40, X[:, 7] > 0.5, -1)
+    >>> gq.results.few_columns(gq.GraphClassifier().fit(X, y).result_)
+    array([7])
+    """
+    for block in result.posterior.spectrum.blocks:
+        if block.name == FEW_VARIABLES and block.scales is not None:
+            return np.flatnonzero(np.isfinite(block.scales))
+    return np.arange(0)

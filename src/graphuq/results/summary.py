@@ -5,14 +5,16 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from jaxtyping import Int
 
-from graphuq.results.average_parts import block_weights
+from graphuq.results.average_parts import block_weights, few_columns
 from graphuq.results.label_numbers import class_codes, is_labelled
 from graphuq.results.leaving_out import given_classes
 from graphuq.results.reported import lines_on
+from graphuq.spectrum.few_variables import FEW_VARIABLES
 
 if TYPE_CHECKING:
     from graphuq.results.result import Result
 
+MOST_COLUMNS = 10  # whose numbers are shown
 CERTAIN = 0.95  # probability of the most probable class from which a node counts as certain
 
 
@@ -102,12 +104,21 @@ def detail_lines(result: "Result") -> list[str]:
     if parts := block_weights(result):
         shown = ", ".join(f"{name} {share:.2f}" for name, share in parts.items())
         lines.append(f"Share of each part of the average: {shown}.")
+        if FEW_VARIABLES in parts and len(columns := few_columns(result)):
+            plural = "" if len(columns) == 1 else "s"
+            lines.append(f"Few variables: column{plural} {_listed(columns)} of X, from 0.")
     lines += [f"Hyperparameter {line}." for line in _hyperparameter_lines(result)]
     if result.log_evidence is not None:
         lines.append(f"Log evidence: {result.log_evidence:.2f}.")
     if result.trust.checks["convergence"].ok:  # otherwise it is among the reasons
         lines.append(result.diagnostics.verdict)
     return lines
+
+
+def _listed(columns: np.ndarray) -> str:
+    """Return the numbers of at most ten columns, and how many more there are."""
+    shown, more = ", ".join(map(str, columns[:MOST_COLUMNS])), len(columns) - MOST_COLUMNS
+    return f"{shown} and {more} more" if more > 0 else shown
 
 
 def _aligned(rows: list[tuple[str, ...]]) -> list[str]:
