@@ -122,6 +122,7 @@ def test_the_garbage_collector_leaves_out_what_stays(csv, tmp_path, monkeypatch)
         counts.append(gc.get_freeze_count())
         raise KeyboardInterrupt
 
+    gc.unfreeze()  # the tests freeze what they have loaded
     assert gc.get_freeze_count() == 0
     monkeypatch.setattr(gq.LabellingPage, "wait", person)
     arguments = [str(csv), "--text-column", "body", "--no-browser", "-o", str(tmp_path / "out")]

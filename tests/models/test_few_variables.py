@@ -108,3 +108,26 @@ def test_a_file_predicts_as_the_fit(tmp_path):
     for one in (fitted, again):
         one.add_labels(added, classes[added])
     assert has_same_few(fitted.result_.posterior.spectrum, again.result_.posterior.spectrum)
+
+
+@pytest.mark.parametrize("model", ["auto", gq.models.Likeliest()])
+@pytest.mark.parametrize("eigenpairs", ["extend", "recompute"])
+def test_rows_are_added_to_an_answer_of_few_variables(model, eigenpairs):
+    X, classes = table(n=200)
+    new, of_new = table(n=40, seed=1)
+    fitted = gq.GraphClassifier(model=model).fit(X, few_labels(classes, 50))
+    assert fitted.result_.posterior.spectrum.has("few variables")
+    fitted.add_rows(new, eigenpairs=eigenpairs)
+    if model == "auto" or eigenpairs == "recompute":  # else means over neighbours, as eigenvectors
+        assert (fitted.transduction_[200:] == of_new).mean() > 0.8
+    fitted.add_labels([200, 201], of_new[:2])
+    fitted.add_rows(new[:2] + 1e-3, eigenpairs="recompute")
+    assert len(fitted.transduction_) == 242
+
+
+def test_the_likeliest_component_may_be_of_few_variables():
+    X, classes = table()
+    y = few_labels(classes, 50)
+    found = gq.GraphClassifier(model=gq.models.Likeliest()).fit(X, y)
+    assert found.result_.posterior.prior.blocks == ["few variables"]
+    assert (found.transduction_[y < 0] == classes[y < 0]).mean() > 0.9

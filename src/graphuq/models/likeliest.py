@@ -87,7 +87,7 @@ class Likeliest(Model):
         scaled: Any = likelihood.of_component(number).rescaled(1 / scale)
         prior: Prior = Mixture((relative,))
         chosen: dict[str, Any] = {"noise_std": scaled.noise_std}
-        own: Any = basis
+        own: Any = average.spectrum
         if len(terms) == 1 and terms[0].block == EIGENPAIRS:
             prior, own = terms[0].prior, eigenpairs_of(basis)
             names = (one.name for one in dataclasses.fields(prior))

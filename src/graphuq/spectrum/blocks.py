@@ -22,6 +22,7 @@ from graphuq.spectrum.basis import SMALLEST_DEGREE, SpectralBasis
 from graphuq.spectrum.closed_form import ProductBasis
 from graphuq.spectrum.exponential import ExponentialFunctions, has_exponential
 from graphuq.spectrum.feature_block import has_varying_rows
+from graphuq.spectrum.few_variables import FEW_VARIABLES, FunctionsOfFew
 from graphuq.spectrum.joined import JOINED_GRAPH, JoinedGraph, columns_that_tear
 from graphuq.spectrum.known_blocks import Functions, OtherEigenpairs
 from graphuq.spectrum.node_blocks import NODE_BLOCKS, informed, node_blocks
@@ -132,7 +133,8 @@ class Basis(SpectralBasis):
         ----------
         features : array_like or sparse matrix, shape (N, d), optional
         before : Basis, optional
-            That of the first rows, which may have a `JoinedGraph`: there is one here then, too.
+            That of the first rows, which may have a `JoinedGraph`, or functions of few variables:
+            there are some here then, too.
         """
         plain = not isinstance(self.spectrum.eigenvectors, ProductBasis)
         if features is None or self.spectrum.tail_eigenvalue is not None or not plain:
@@ -155,6 +157,9 @@ class Basis(SpectralBasis):
             if tears.any():
                 others = np.asarray(features)[:, ~tears]
                 blocks.append(JoinedGraph(others, laplacian))
+        if before is not None and before.has(FEW_VARIABLES):
+            scales = next(b.scales for b in before.blocks if b.name == FEW_VARIABLES)
+            blocks.append(FunctionsOfFew(features, scales, components=components))
         return dataclasses.replace(self, blocks=tuple(blocks), features=features)
 
     def with_blocks(self, names: Iterable[str]) -> "Basis":
@@ -296,7 +301,7 @@ class Basis(SpectralBasis):
             more = new[:, self.columns_of(block.name)] * factor
             values, spectrum = shrink * np.concatenate([block.values, more]), _spectrum(block)
             if spectrum is None:
-                blocks.append(Functions(block.name, values))
+                blocks.append(Functions(block.name, values, getattr(block, "scales", None)))
             else:
                 blocks.append(OtherEigenpairs(block.name, _with_functions(spectrum, values)))
         return Basis(grown, tuple(blocks))
