@@ -10,6 +10,7 @@ from scipy.stats import multivariate_normal
 from graphuq.evidence.few_variables import (
     NOISE,
     RATES,
+    _log_prior,
     evidence_of,
     few_variables,
 )
@@ -55,9 +56,9 @@ def test_the_best_set_of_all_is_found(true):
     assert found.log_prior == pytest.approx(-np.log(6 * comb(6, len(true)) * len(RATES)))
 
 
-def test_prior_probabilities_of_all_sets_are_one_at_most():
-    total = sum(comb(6, size) * np.exp(-np.log(6 * comb(6, size))) for size in range(1, 7))
-    assert total == pytest.approx(1.0)
+def test_prior_probabilities_of_all_sets_and_rates_add_up_to_one():
+    shares = [comb(6, size) * len(RATES) * np.exp(_log_prior(size, 6)) for size in range(1, 7)]
+    np.testing.assert_allclose(shares, 1 / 6)
 
 
 def test_labels_of_nothing_pay_for_what_they_find():

@@ -24,7 +24,7 @@ from graphuq.utils.concurrency import cached_property
 
 POWERS, THIRD_POWER = "powers", "third power"
 POWER, THIRD = 17, 3  # of the covariance; see docs/archive/blocks.md for others
-MIN_WIDTH = 101  # features from which the third power gains; fewer have exponential functions
+MIN_WIDTH = 101  # features from which the third power gains; docs/archive/blocks.md
 SMALLEST = 1e-4  # deviation, relative to the largest, below which a direction is left out
 
 
