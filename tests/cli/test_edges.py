@@ -11,6 +11,8 @@ import graphuq as gq
 from graphuq.cli.app import run
 from graphuq.cli.edges import EdgeKind, graph_of_rows
 
+ONE_MODEL = ["--model", "fixed", "--inference", "expectation-propagation"]  # quick
+
 CLUB = networkx.karate_club_graph()
 EDGES = pd.DataFrame(
     [(f"p{a}", f"p{b}", w) for a, b, w in CLUB.edges(data="weight")],
@@ -96,14 +98,7 @@ def test_labels_of_a_table_may_have_its_column_of_ids(tmp_path):
     known = pd.DataFrame({"who": ["a", "f"], "label": ["low", "high"]})
     known.to_csv(tmp_path / "known.csv", index=False)
     given = ["--id-column", "who", "--labels", str(tmp_path / "known.csv"), "--quiet"]
-    fast = [
-        "--model",
-        "fixed",
-        "--inference",
-        "expectation-propagation",
-        "-o",
-        str(tmp_path / "out"),
-    ]
+    fast = [*ONE_MODEL, "-o", str(tmp_path / "out")]
     assert run(["classify", str(tmp_path / "rows.csv"), *given, *fast]) == 0
     found = pd.read_csv(tmp_path / "out" / "predictions.csv", index_col="id")
     assert found.loc["b", "label"] == "low"

@@ -9,6 +9,8 @@ import pytest
 import graphuq as gq
 from graphuq.cli.app import run
 
+ONE_MODEL = ["--model", "fixed", "--inference", "expectation-propagation"]  # quick
+
 N = 120
 RNG = np.random.default_rng(1)
 CLASS = RNG.integers(0, 2, N)
@@ -168,14 +170,7 @@ def test_all_columns_that_stop_a_run_are_named_at_once(tmp_path, capsys):
     table.loc[:, "cabin no"] = [f"C{k}" if k % 3 else "" for k in range(N)]
     table.to_csv(tmp_path / "t.csv", index=False)
     command = ["classify", str(tmp_path / "t.csv"), "--label-column", "label", "--quiet"]
-    command += [
-        "--model",
-        "fixed",
-        "--inference",
-        "expectation-propagation",
-        "-o",
-        str(tmp_path / "out"),
-    ]
+    command += [*ONE_MODEL, "-o", str(tmp_path / "out")]
     assert run(command) == 2
     told = "--encode --impute --drop name --drop ticket --drop 'cabin no'"
     assert capsys.readouterr().err == (

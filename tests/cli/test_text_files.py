@@ -12,6 +12,8 @@ from graphuq.cli.tables import read_table
 from graphuq.errors import GraphuqWarning, InvalidInput, StorageError
 from graphuq.results.formats import Csv
 
+ONE_MODEL = ["--model", "fixed", "--inference", "expectation-propagation"]  # quick
+
 N = 40
 RNG = np.random.default_rng(0)
 NUMBERS = RNG.normal(1500, 800, (N, 3)).round(2)
@@ -256,14 +258,7 @@ def test_what_was_taken_is_printed_and_stored(tmp_path, capsys):
         tmp_path / "t.csv", index=False, sep=";", encoding="cp1252"
     )
     command = ["classify", str(tmp_path / "t.csv"), "--label-column", "label", "--encode"]
-    command += [
-        "--model",
-        "fixed",
-        "--inference",
-        "expectation-propagation",
-        "-o",
-        str(tmp_path / "out"),
-    ]
+    command += [*ONE_MODEL, "-o", str(tmp_path / "out")]
     assert run(command) == 0
     first, *_ = capsys.readouterr().out.splitlines()
     assert first == (
