@@ -6,12 +6,22 @@ SHOWN = "() => !['', 'Item'].includes(document.getElementById('item-name').textC
 # A machine that is busy with other work may fetch the next items late, and nothing is shown then.
 ANOTHER = "x => ![x, ''].includes(document.getElementById('item-name').textContent)"
 
+CURRENT = "() => document.getElementById('renewal').textContent === 'up to date'"
+TOLD = ("revision", "ready", "busy", "failure", "stage")
+
 
 def start(tab, page):
     tab.goto(page.address)
     tab.wait_for_function(SHOWN)
     page.session.wait_until_current()
-    tab.wait_for_function("() => document.getElementById('renewal').textContent === 'up to date'")
+    assert page.session.state("ada")["failure"] == ""
+    try:
+        tab.wait_for_function(CURRENT)
+    except Exception as error:  # as happened on a busy machine
+        state = page.session.state("ada")
+        error.add_note(f"page: {tab.text_content('#renewal')}, {tab.text_content('#alert')}")
+        error.add_note(f"session: { ({name: state[name] for name in TOLD}) }")
+        raise
 
 
 def name(tab):

@@ -1,7 +1,6 @@
 """How right is an answer far from labels? Labels of whole squares are left out."""
 
 import copy
-import warnings
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -15,6 +14,7 @@ from graphuq.results.leaving_out import given_classes
 from graphuq.results.trust.base import Check
 from graphuq.results.trust.chance import MAX_ERROR_AMBER, N_SIMULATED, bounds_of_error
 from graphuq.utils.checks import require_integer
+from graphuq.utils.user_warnings import held_warnings
 
 if TYPE_CHECKING:
     from graphuq.classifier.classifier import GraphClassifier
@@ -111,8 +111,7 @@ def leave_places_out(
     codes = given_classes(posterior)
     names = classifier.classes_[codes]
     found: list[tuple[Any, ...]] = []
-    with warnings.catch_warnings():  # a class in one fold is left out of what is returned
-        warnings.simplefilter("ignore", UnlabelledScoreWarning)
+    with held_warnings(UnlabelledScoreWarning):  # a class in one fold is left out below
         tests = [test for _, test in folds.split(own, codes)]
     for test in tests:
         kept = np.setdiff1d(np.arange(len(labelled)), test)

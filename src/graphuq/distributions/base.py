@@ -1,6 +1,5 @@
 """Distributions of hyperparameters: those of SciPy, by name and parameters."""
 
-import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -10,6 +9,7 @@ from scipy import stats
 
 from graphuq.errors import ImproperPriorWarning, require
 from graphuq.utils.checks import check_integer, check_number, describe, require_scale
+from graphuq.utils.user_warnings import warn_user
 
 ROUNDING = 1e-12  # of a sum of probabilities
 
@@ -228,12 +228,11 @@ def Gamma(shape: float | int, rate: float | int) -> Distribution:
     require(shape >= 0, "shape", f"{shape!r} is negative", "use shape > 0")
     require(rate >= 0, "rate", f"{rate!r} is negative", "use rate > 0")
     if shape == 0 or rate == 0:
-        warnings.warn(
+        warn_user(
             f"Gamma({shape:g}, {rate:g}) has infinite mass, and so has the posterior of its scale. "
             "Labels never exclude a zero field (rate 0) or an unbounded field (shape 0). Chains "
             "may look converged although they are not; use Gamma(1, 0.001), which is proper.",
             ImproperPriorWarning,
-            stacklevel=2,
         )
     return Distribution("gamma", (float(shape), 0.0, 1 / float(rate) if rate else np.inf))
 

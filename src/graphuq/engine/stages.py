@@ -5,7 +5,6 @@ of which functions of the features are computed, and whose whitened rows are tho
 """
 
 import dataclasses
-import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -19,7 +18,7 @@ from graphuq.engine.ranges import ranges_of
 from graphuq.engine.sources import Source
 from graphuq.engine.store import Stage
 from graphuq.engine.tasks import Tasks
-from graphuq.errors import GraphuqWarning, require
+from graphuq.errors import require
 from graphuq.graphs import SelfTuning
 from graphuq.graphs.column_ranges import ColumnRanges
 from graphuq.graphs.principal import MAIN_COMPONENTS, MANY_FEATURES, Moments
@@ -33,6 +32,7 @@ from graphuq.spectrum.whitened import (
     has_whitened_graph,
 )
 from graphuq.utils.concurrency import cached_property
+from graphuq.utils.user_warnings import held_warnings
 
 
 @dataclasses.dataclass(frozen=True)
@@ -218,8 +218,7 @@ class Stages:
         """
         kept = ~self._tears if name == JOINED_GRAPH else np.ones(len(self._tears), dtype=bool)
         stages = self._stages_of(kept)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", GraphuqWarning)  # it is one of several blocks
+        with held_warnings():  # it is one of several blocks
             stages.complete(lambda rows, own: self._copy_whitened(rows, kept, own), tasks)
         return stages.stored
 

@@ -8,9 +8,7 @@ in the components that have the most variance beside that of the noise (minimum 
 Green, Berman, Switzer & Craig 1988).
 """
 
-import contextlib
-import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -21,12 +19,13 @@ from scipy.linalg import eigh
 from scipy.ndimage import uniform_filter
 from scipy.spatial import cKDTree
 
-from graphuq.errors import GraphuqWarning, require
+from graphuq.errors import require
 from graphuq.graphs.adjacency import from_adjacency
 from graphuq.graphs.graph import Graph
 from graphuq.graphs.knn import knn_graph
 from graphuq.graphs.node_graph import node_graph
 from graphuq.utils.concurrency import cached_property
+from graphuq.utils.user_warnings import held_warnings
 
 PLACES, SPECTRA = "places", "spectra"  # names of the graphs
 N_PLACES, N_SPECTRA = 8, 10  # neighbours of a pixel in place, and in spectra
@@ -114,7 +113,7 @@ class PixelGraph:
         """Joint graph of places and spectra, with those of either alone beside it."""
         total = self._in_place + SPECTRAL_SHARE * self._in_spectra
         joint = from_adjacency(sparse.csr_array(total))
-        with _without_warnings():  # one of several parts may fall apart
+        with held_warnings():  # one of several parts may fall apart
             parts = [from_adjacency(part) for part in (self._in_place, self._in_spectra)]
         names = (f"{PLACES} and {SPECTRA}", PLACES, SPECTRA)
         return node_graph(dict(zip(names, (joint, *parts), strict=True)))
@@ -230,15 +229,8 @@ class PixelGraph:
     @cached_property
     def _spectral_graph(self) -> Graph:
         rows = self._in_noise(self.pixels.means)
-        with _without_warnings():  # places join what this graph does not
+        with held_warnings():  # places join what this graph does not
             return knn_graph(rows, min(N_SPECTRA, len(rows) - 1))
-
-
-@contextlib.contextmanager
-def _without_warnings() -> Iterator[None]:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", GraphuqWarning)
-        yield
 
 
 def pixel_graph(

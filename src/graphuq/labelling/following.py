@@ -1,6 +1,5 @@
 """A classifier that follows labels as they change: updates where possible, else new fits."""
 
-import warnings
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
@@ -13,6 +12,7 @@ from graphuq.labelling.classes import PageClasses
 from graphuq.results.result import Result
 from graphuq.spectrum.solve import DEFAULT_EIGENPAIRS
 from graphuq.utils.lazy_imports import paused_collection
+from graphuq.utils.user_warnings import held_warnings
 
 T = TypeVar("T")
 
@@ -106,8 +106,7 @@ def _codes(posterior: Any) -> Int[np.ndarray, " J"]:
 
 
 def with_notes(act: Callable[[], T]) -> tuple[T, tuple[str, ...]]:
-    """Return what a function returns, and its warnings as sentences."""
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
+    """Return what a function returns, and warnings of graphuq as sentences."""
+    with held_warnings() as held:
         found = act()
-    return found, tuple(dict.fromkeys(" ".join(str(w.message).split()) for w in caught))
+    return found, tuple(dict.fromkeys(" ".join(str(warning).split()) for warning in held))

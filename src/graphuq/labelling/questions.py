@@ -4,7 +4,6 @@ import asyncio
 import re
 import tempfile
 import time
-import warnings
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +13,7 @@ from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
-from graphuq.errors import GraphuqWarning, require
+from graphuq.errors import require
 from graphuq.labelling.audits import Audits
 from graphuq.labelling.campaign import campaign_of_session, log_table
 from graphuq.labelling.campaign_page import campaign_page
@@ -30,6 +29,7 @@ from graphuq.labelling.people import Accuracies, readings_table
 from graphuq.labelling.session import Session
 from graphuq.labelling.tags import TAGS
 from graphuq.utils.spreadsheets import without_formulas
+from graphuq.utils.user_warnings import held_warnings
 
 MAX_CARDS = 100  # cards of one request
 MAX_QUERY = 200  # characters
@@ -160,8 +160,7 @@ class Questions:
         """Return items and labels in the layout of another tool."""
         layout = layout_named(request.path_params["layout"])
         require_holds(layout, self._session.items, self._session.classes.order == TAGS)
-        with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
-            warnings.simplefilter("ignore", GraphuqWarning)
+        with tempfile.TemporaryDirectory() as folder, held_warnings():
             path = Path(folder) / layout.file
             layout.write(labelled_by(self._session), path)
             headers = {"Content-Disposition": f'attachment; filename="{layout.file}"'}
@@ -178,8 +177,7 @@ class Questions:
 def _table(table: pd.DataFrame, name: str) -> Response:
     """Return a table as a file to be downloaded, without cells that a spreadsheet runs."""
     headers = {"Content-Disposition": f'attachment; filename="{name}"'}
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", GraphuqWarning)
+    with held_warnings():
         text = without_formulas(table).to_csv(index=False, float_format="%.6g")
     content = text.encode("utf-8", "surrogateescape")  # names of files that are no valid text
     return Response(content, media_type="text/csv; charset=utf-8", headers=headers)

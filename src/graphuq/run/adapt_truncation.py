@@ -1,17 +1,16 @@
 """A random series on as many eigenpairs as its posterior uses."""
 
-import warnings
-
 import numpy as np
 from numpy.typing import ArrayLike
 
-from graphuq.errors import GraphuqWarning, IncompatibleParts, require
+from graphuq.errors import IncompatibleParts, require
 from graphuq.graphs import Graph
 from graphuq.likelihoods import Likelihood
 from graphuq.posterior.posterior import Posterior
 from graphuq.priors import Prior
 from graphuq.run.infer import infer
 from graphuq.spectrum import laplacian_spectrum
+from graphuq.utils.user_warnings import held_warnings
 
 NEAR = 0.8  # share of ℓ that counts as near ℓ
 MAX_SHARE = 0.01  # share of draws near ℓ above which ℓ is doubled
@@ -85,8 +84,7 @@ def adapt_truncation(
         posterior.series  # noqa: B018  raises for other models before any work
         if size == largest:
             return posterior
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", GraphuqWarning)  # short on purpose
+        with held_warnings():  # it is short on purpose
             result = infer(posterior, n_samples=PILOT_DRAWS, n_chains=PILOT_CHAINS, rng=rng)
         if float(np.mean(result.hyperparameters["truncation"] > NEAR * size)) <= MAX_SHARE:
             return posterior

@@ -1,7 +1,5 @@
 """Harmonic function: fixed labels, and every other node the mean of its neighbours."""
 
-import warnings
-
 import numpy as np
 from jaxtyping import Float
 from numpy.typing import ArrayLike
@@ -14,6 +12,7 @@ from graphuq.graphs.signs import Weights
 from graphuq.spectrum.checks import check_graph
 from graphuq.spectrum.precision import DENSE_UP_TO, MAX_ITERATIONS
 from graphuq.utils.checks import numbers_among
+from graphuq.utils.user_warnings import warn_user
 
 TOLERANCE = 1e-10  # relative residual of conjugate gradients
 
@@ -63,10 +62,9 @@ def harmonic_function(
     nodes, given = _checked(labelled, values, graph.n_nodes)
     seen = np.isin(graph.components, graph.components[nodes])
     if not seen.all():
-        warnings.warn(
+        warn_user(
             f"{int((~seen).sum())} node(s) are in components without a label and have the value 0",
             DisconnectedGraphWarning,
-            stacklevel=2,
         )
     free = seen.copy()
     free[nodes] = False
@@ -92,11 +90,10 @@ def _solved(degrees: np.ndarray, weights: Weights, right: np.ndarray) -> np.ndar
     for column in right.reshape(len(degrees), -1).T:
         x, failed = cg(matrix, column, rtol=TOLERANCE, maxiter=MAX_ITERATIONS, M=preconditioner)
         if failed:
-            warnings.warn(
+            warn_user(
                 f"conjugate gradients did not reach {TOLERANCE:g} in {MAX_ITERATIONS} steps; use a "
                 "denser graph",
                 NotConvergedWarning,
-                stacklevel=3,
             )
         columns.append(x)
     return np.stack(columns, axis=1).reshape(right.shape)

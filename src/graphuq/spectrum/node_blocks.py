@@ -1,6 +1,5 @@
 """Blocks of a graph that is given: other graphs of its nodes, and features of these."""
 
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -9,7 +8,6 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 from scipy import sparse
 
-from graphuq.errors import GraphuqWarning
 from graphuq.graphs import Graph, SelfTuning, knn_graph
 from graphuq.graphs.node_graph import FEATURES
 from graphuq.spectrum.feature_block import FeatureBlock, has_varying_rows
@@ -18,6 +16,7 @@ from graphuq.spectrum.solve import laplacian_spectrum
 from graphuq.spectrum.spectrum import Spectrum
 from graphuq.spectrum.whitened import MAX_ROWS, N_NEIGHBORS, SHARPNESS, functions_of
 from graphuq.utils.concurrency import cached_property
+from graphuq.utils.user_warnings import held_warnings
 
 FEATURE_GRAPH = "feature graph"
 NODE_BLOCKS = "node_blocks"  # among the settings of a spectrum: names of these blocks
@@ -72,8 +71,7 @@ class FeatureGraph(FeatureBlock):
     def spectrum(self) -> Spectrum:
         """Eigenpairs of the graph."""
         n_neighbors = min(N_NEIGHBORS, np.shape(self.features)[0] - 1)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", GraphuqWarning)  # it is one of several parts
+        with held_warnings():  # it is one of several parts
             weights = SelfTuning(SHARPNESS, metric="cosine")
             graph = knn_graph(self.features, n_neighbors, weights=weights)
             return laplacian_spectrum(graph, self.laplacian)

@@ -6,14 +6,13 @@ their size. Whitening divides each principal component by its standard deviation
 those of Mahalanobis (1936).
 """
 
-import warnings
 from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Float
 from scipy import sparse
 
-from graphuq.errors import GraphuqWarning, require
+from graphuq.errors import require
 from graphuq.graphs import SelfTuning, knn_graph
 from graphuq.graphs.inputs import MatrixLike
 from graphuq.graphs.principal import PrincipalComponents
@@ -21,6 +20,7 @@ from graphuq.spectrum.feature_block import FeatureBlock, with_constant
 from graphuq.spectrum.solve import laplacian_spectrum
 from graphuq.spectrum.spectrum import Spectrum
 from graphuq.utils.concurrency import cached_property
+from graphuq.utils.user_warnings import held_warnings
 
 WHITENED_GRAPH, WHITENED_LINEAR = "whitened graph", "whitened linear"
 FLOOR = 0.01  # of the mean variance, which is added to each, so that noise is not blown up
@@ -119,8 +119,7 @@ class WhitenedGraph(FeatureBlock):
             "subtract their mean from each, before they lose digits",
         )
         n_neighbors = min(N_NEIGHBORS, len(rows) - 1)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", GraphuqWarning)  # it is one of several parts
+        with held_warnings():  # it is one of several parts
             graph = knn_graph(rows, n_neighbors, weights=SelfTuning(SHARPNESS))
             return laplacian_spectrum(graph, self.laplacian)
 

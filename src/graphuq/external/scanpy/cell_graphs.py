@@ -1,7 +1,6 @@
 """Graphs of cells: of their expression, and of their places in a tissue."""
 
 import dataclasses
-import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -12,6 +11,7 @@ from graphuq.errors import DisconnectedGraphWarning, require
 from graphuq.external.scanpy.cells import cell_graph, representation
 from graphuq.external.scanpy.places import EXPRESSION, SPACE, space_graph
 from graphuq.graphs import Graph, SelfTuning, from_adjacency, knn_graph
+from graphuq.utils.user_warnings import held_warnings
 
 JOINT = f"{EXPRESSION} and {SPACE}"  # name of the graph with the edges of both
 SPACE_SHARE = 1.0  # weight of the edges in space in the joint graph; docs/archive/choices.md
@@ -48,8 +48,7 @@ class CellGraphs:
             source = f"nearest neighbours in {self.use_rep}"
         if space is None:
             return (cell_graph(adata, self.neighbors_key) if X is None else None), X, source
-        with warnings.catch_warnings():  # places may join what expression does not
-            warnings.simplefilter("ignore", DisconnectedGraphWarning)
+        with held_warnings(DisconnectedGraphWarning):  # places may join what expression does not
             if X is None:
                 expression = cell_graph(adata, self.neighbors_key)
             else:

@@ -1,6 +1,5 @@
 """Graph of the places of cells in a tissue, beside that of their expression."""
 
-import warnings
 from typing import Any
 
 import numpy as np
@@ -10,7 +9,7 @@ from scipy import sparse
 from graphuq.errors import GraphRepairWarning, GraphuqWarning, require
 from graphuq.external.scanpy.cells import entry_of
 from graphuq.graphs import Graph, from_adjacency, knn_graph
-from graphuq.utils.user_warnings import warn_user
+from graphuq.utils.user_warnings import held_warnings, warn_user
 
 EXPRESSION, SPACE = "expression", "space"  # names of the graphs
 PLACES, CONNECTIVITIES, LIBRARY = "spatial", "spatial_connectivities", "library_id"
@@ -84,8 +83,7 @@ def space_graph(adata: Any, spatial_key: str | None, library_key: str | None) ->
         weights = _within(sparse.csr_array(edges), slides, key)
     else:
         weights = _neighbours_in_place(coordinates(places, key), slides)
-    with warnings.catch_warnings():  # slides are not joined, and neighbours may be one-sided
-        warnings.simplefilter("ignore", GraphuqWarning)
+    with held_warnings():  # slides are not joined, and neighbours may be one-sided
         return from_adjacency(weights, symmetrize="union")
 
 
@@ -172,8 +170,7 @@ def _neighbours_in_place(places: Float[np.ndarray, "N 2"], slides: np.ndarray) -
     for own in (np.flatnonzero(slides == s) for s in range(int(slides.max()) + 1)):
         if len(own) < 2:
             continue
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", GraphuqWarning)
+        with held_warnings():
             part = knn_graph(places[own], min(N_PLACES, len(own) - 1)).weights
         edges = sparse.coo_array(part)
         rows.append(own[edges.row])
