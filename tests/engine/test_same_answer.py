@@ -51,6 +51,14 @@ def wide(n_rows=600, seed=2):
     return rows.astype(np.float32), classes
 
 
+def hidden(n_rows=800, seed=3):
+    """Return 20 columns, of which one number and one category tell two classes, and the classes."""
+    rng = np.random.default_rng(seed)
+    kind = rng.integers(3, size=n_rows)
+    X = np.hstack([rng.normal(size=(n_rows, 17)), np.eye(3)[kind]])
+    return X, ((X[:, 4] > 0) ^ (kind == 1)).astype(int)
+
+
 def few_labels(classes, n_each, seed=0):
     """Return an array of labels, −1 for most rows."""
     rng, y = np.random.default_rng(seed), np.full(len(classes), -1)
@@ -70,12 +78,13 @@ def blocks_of(classifier):
     return [block.name for block in classifier.result_.posterior.spectrum.blocks]
 
 
-@pytest.mark.slow_after(2)
+@pytest.mark.slow_after(3)
 @pytest.mark.parametrize(
     ("table", "n_each", "block"),
     [
         (crabs, 10, "whitened graph"),
         (torn, 3, "joined graph"),
+        (hidden, 60, "few variables"),
         (crabs, 1, None),
         (digits, 6, None),
         (wide, 5, None),
@@ -152,6 +161,27 @@ def test_rows_outside_the_sample_have_the_numbers_of_their_places(fits, tmp_path
     np.testing.assert_allclose(places[few.sampled_rows_], few.label_distributions_, atol=1e-9)
     apart = np.abs(places - stored.label_distributions_)
     assert apart.mean() < 0.02  # blocks of functions have the mean square of the sample
+
+
+def test_few_variables_are_chosen_and_known_at_every_row(tmp_path, monkeypatch):
+    """The same columns as in memory, at nodes, at other rows of the store, and at new rows."""
+    monkeypatch.setattr(sample, "SAMPLED", 200)
+    monkeypatch.setattr(sample, "WHOLE_UP_TO", 100)
+    X, classes = hidden(900)
+    given = few_labels(classes[:800], 60)
+    stored, memory = both(X[:800], given, tmp_path)
+    assert len(stored.sampled_rows_) < 350
+    for fit in (stored, memory):
+        assert gq.results.few_columns(fit.result_).tolist() == [4, 17, 18, 19]
+    apart = np.abs(stored.predict_proba(X) - memory.predict_proba(X))
+    assert apart.mean() < 0.02
+    assert (stored.predict(X[800:]) == classes[800:]).mean() > 0.9
+    table = parquet.read_table(stored.to_parquet(tmp_path / "out")[0]).to_pandas()
+    places = stored.predict_proba(X[:800].astype(np.float32))
+    np.testing.assert_allclose(places[:, 1], table["probability_1"], atol=1e-9)
+    monkeypatch.setattr("graphuq.models.average.screened", None)  # it is in the store
+    again = gq.GraphClassifier(store=stored.store).fit(X[:800], given)
+    np.testing.assert_array_equal(again.predict_proba(X), stored.predict_proba(X))
 
 
 def test_labels_are_added_and_withdrawn(fits, tmp_path, monkeypatch):

@@ -15,6 +15,7 @@ from jaxtyping import Float, Int
 from graphuq.engine import functions
 from graphuq.engine.store import Stage
 from graphuq.spectrum import Spectrum
+from graphuq.spectrum.exponential import ExponentialColumns
 
 
 @dataclasses.dataclass(frozen=True)
@@ -104,11 +105,14 @@ class StoredBasis:
         See `graphuq.engine.functions`.
     others : dict of str to StoredPairs
         By name of the block. Their rows are the places of ``pairs``.
+    chosen : dict of str to ExponentialColumns, optional
+        Functions that the labels have chosen, by name of the block.
     """
 
     pairs: StoredPairs
     functions: Stage
-    others: Mapping[str, StoredPairs]
+    others: Mapping[str, StoredPairs] = dataclasses.field(default_factory=dict)
+    chosen: Mapping[str, ExponentialColumns] = dataclasses.field(default_factory=dict)
 
     def columns(
         self, rows: Int[np.ndarray, " R"], names: Iterable[str], n_nodes: int
@@ -141,5 +145,14 @@ class StoredBasis:
 
     def of_features(self, places: Int[np.ndarray, " R"], name: str) -> Float[np.ndarray, "R m"]:
         """Return the columns of functions at places."""
-        features = self.pairs.parts.parts("features", self.pairs.starts).take(places)
-        return functions.values(self.functions, name, features)
+        return self.at_rows(self.features(places), name)
+
+    def features(self, places: Int[np.ndarray, " R"]) -> Float[np.ndarray, "R d"]:
+        """Return the features at places."""
+        return np.asarray(self.pairs.parts.parts("features", self.pairs.starts).take(places))
+
+    def at_rows(self, rows: Float[np.ndarray, "R d"], name: str) -> Float[np.ndarray, "R m"]:
+        """Return the columns of functions at rows with these features."""
+        if name in self.chosen:
+            return self.chosen[name].at(rows)
+        return functions.values(self.functions, name, rows)

@@ -66,6 +66,7 @@ def compute(stage: Stage, parts: Stage, ranges: ColumnRanges, tasks: Tasks) -> N
         sums = tasks.map(_distances_part, [(parts, p, landmarks) for p in numbers], "functions")
         columns = landmarks.columns(landmarks.rate(sum(sums), n_rows))
         stage.save("scales", None, scales)
+        stage.save("variables", None, variables.numbers)
         stage.save("landmarks", None, landmarks.rows)
         stage.save("rate", None, np.array(columns.rate))
         stage.save("turn", None, columns.turn)

@@ -5,7 +5,7 @@ of which functions of the features are computed, and whose whitened rows are tho
 """
 
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +23,7 @@ from graphuq.graphs import SelfTuning
 from graphuq.graphs.column_ranges import ColumnRanges
 from graphuq.graphs.principal import MAIN_COMPONENTS, MANY_FEATURES, Moments
 from graphuq.graphs.weights import WeightFunction
+from graphuq.spectrum.exponential import ExponentialColumns
 from graphuq.spectrum.joined import JOINED_GRAPH, columns_that_tear
 from graphuq.spectrum.solve import DEFAULT_EIGENPAIRS
 from graphuq.spectrum.whitened import (
@@ -242,10 +243,15 @@ class Stages:
         tasks.map(_whiten_part, [(rows, parts, p, kept, *axes[:2]) for p in numbers], "functions")
         rows.finish({"starts": starts})
 
-    def basis(self, names: list[str], tasks: Tasks) -> StoredBasis:
-        """Return the columns of all rows, with blocks of these names, which are computed."""
+    def basis(
+        self, names: list[str], chosen: Mapping[str, ExponentialColumns], tasks: Tasks
+    ) -> StoredBasis:
+        """Return the columns of all rows, with blocks of these names, which are computed.
+
+        ``chosen`` are functions that the labels have chosen.
+        """
         others = {name: self.other(name, tasks) for name in names if name in self.graphs}
-        return StoredBasis(self.first.stored, self.functions, others)
+        return StoredBasis(self.first.stored, self.functions, others, chosen)
 
     def places(self, rows: Int[np.ndarray, " R"]) -> Int[np.ndarray, " R"]:
         """Return the places of rows of the source."""

@@ -19,7 +19,7 @@ from jaxtyping import Int
 from graphuq.errors import StorageError
 from graphuq.utils.files import atomic_write
 
-FORMAT = 3  # of the files; another number makes all stages anew
+FORMAT = 4  # of the files; another number makes all stages anew
 DONE = "done.json"
 TEMPORARY = "temporary"  # in that file: arrays that no later stage needs
 SCRATCH = "scratch"  # how names of arrays begin that nobody needs after a crash

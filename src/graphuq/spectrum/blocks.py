@@ -22,7 +22,7 @@ from graphuq.spectrum.basis import SMALLEST_DEGREE, SpectralBasis
 from graphuq.spectrum.closed_form import ProductBasis
 from graphuq.spectrum.exponential import ExponentialFunctions, has_exponential
 from graphuq.spectrum.feature_block import has_varying_rows
-from graphuq.spectrum.few_variables import FEW_VARIABLES, FunctionsOfFew
+from graphuq.spectrum.few_variables import FEW_VARIABLES, TableOfVariables
 from graphuq.spectrum.joined import JOINED_GRAPH, JoinedGraph, columns_that_tear
 from graphuq.spectrum.known_blocks import Functions, OtherEigenpairs
 from graphuq.spectrum.node_blocks import NODE_BLOCKS, informed, node_blocks
@@ -60,6 +60,8 @@ class Basis(SpectralBasis):
         another graph has a ``spectrum`` too.
     features : array_like or sparse matrix, shape (N, d), optional
         Rows of which the blocks were made; not stored in files.
+    table : TableOfVariables, optional
+        Of which the labels may choose a few variables; not stored in files.
 
     Raises
     ------
@@ -80,6 +82,7 @@ class Basis(SpectralBasis):
     spectrum: Spectrum
     blocks: tuple[Any, ...] = field(default=())
     features: Any = None
+    table: TableOfVariables | None = None
     has_eigenpairs: ClassVar[Literal[True]] = True
 
     def __post_init__(self) -> None:
@@ -144,7 +147,9 @@ class Basis(SpectralBasis):
             return dataclasses.replace(self, blocks=())
         components = powers.components
         blocks: list[Any] = [powers, WhitenedLinear(features, components=components)]
-        if has_exponential(variables_of(components)):
+        variables, table = variables_of(components), None
+        if variables is not None and has_exponential(variables):
+            table = TableOfVariables.of(components, variables)
             blocks.append(ExponentialFunctions(features, components=components))
         if has_third_power(features):
             blocks.append(ThirdPower(features, components=components))
@@ -157,10 +162,10 @@ class Basis(SpectralBasis):
             if tears.any():
                 others = np.asarray(features)[:, ~tears]
                 blocks.append(JoinedGraph(others, laplacian))
-        if before is not None and before.has(FEW_VARIABLES):
+        if table is not None and before is not None and before.has(FEW_VARIABLES):
             scales = next(b.scales for b in before.blocks if b.name == FEW_VARIABLES)
-            blocks.append(FunctionsOfFew(features, scales, components=components))
-        return dataclasses.replace(self, blocks=tuple(blocks), features=features)
+            blocks.append(table.functions(scales, 0.0))
+        return dataclasses.replace(self, blocks=tuple(blocks), features=features, table=table)
 
     def with_blocks(self, names: Iterable[str]) -> "Basis":
         """Return the basis with these blocks of functions alone, which need not be any."""

@@ -4,11 +4,14 @@ In a table of twenty variables the class may depend on two. Distances add up wha
 eighteen say, and hide it. Trees find the two; so do the labels here, before the basis is made.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Float, Int
 
+from graphuq.graphs.principal import PrincipalComponents
 from graphuq.graphs.variables import Variables
 from graphuq.spectrum.exponential import ExponentialColumns, Landmarks, landmark_rows
 from graphuq.spectrum.feature_block import FeatureBlock
@@ -53,6 +56,37 @@ class FunctionsOfFew(FeatureBlock):
         return columns_of_scales(rows, self.scales).at(rows)
 
 
+class TableOfVariables(NamedTuple):
+    """What it takes to make functions of a few variables that are chosen later.
+
+    Attributes
+    ----------
+    variables : Variables
+    landmarks : numpy.ndarray, shape (m, d)
+        Features of the rows from which covariances are known.
+    rows : callable
+        Gives the features of nodes, shape (n, d).
+    functions : callable
+        Makes the block of scales and of their log prior probability.
+    """
+
+    variables: Variables
+    landmarks: Float[np.ndarray, "m d"]
+    rows: Callable[[Int[np.ndarray, " n"]], Float[np.ndarray, "n d"]]
+    functions: Callable[[Float[np.ndarray, " d"], float], Any]
+
+    @classmethod
+    def of(cls, components: PrincipalComponents, variables: Variables) -> "TableOfVariables":
+        """Return that of features in memory."""
+        features = components.features
+
+        def functions(scales: Float[np.ndarray, " d"], log_prior: float) -> FunctionsOfFew:
+            return FunctionsOfFew(features, scales, log_prior, components=components)
+
+        landmarks = np.asarray(features[landmark_rows(len(features))])
+        return cls(variables, landmarks, features.__getitem__, functions)
+
+
 def columns_of_scales(
     features: Float[np.ndarray, "N d"], scales: Float[np.ndarray, " d"]
 ) -> ExponentialColumns:
@@ -71,10 +105,10 @@ def differences(rows: Float[np.ndarray, "n d"], variables: Variables) -> Float[n
 
 
 def mean_differences(
-    features: Float[np.ndarray, "N d"], variables: Variables
+    landmarks: Float[np.ndarray, "m d"], variables: Variables
 ) -> Float[np.ndarray, " V"]:
-    """Return the mean of `differences` between the rows that are landmarks, or ∞ for none."""
-    among = differences(features[landmark_rows(len(features))], variables)
+    """Return the mean of `differences` between landmarks, or ∞ for none."""
+    among = differences(landmarks, variables)
     n_pairs = max(1, among.shape[1] * (among.shape[1] - 1))
     means = among.sum(axis=(1, 2)) / n_pairs
     return np.where(means > 0, means, np.inf)

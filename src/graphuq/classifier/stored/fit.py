@@ -22,7 +22,7 @@ from graphuq.classifier.stored.parameters import (
     needed_for,
     table_of,
 )
-from graphuq.classifier.stored.sample import sample_of, sampled_basis, sizes
+from graphuq.classifier.stored.sample import StoredFew, sample_of, sampled_basis, sizes
 from graphuq.classifier.stored.table import RESULT, nodes_of, result_of
 from graphuq.engine.basis import StoredBasis
 from graphuq.engine.resources import Estimate, check
@@ -35,6 +35,7 @@ from graphuq.graphs import SelfTuning
 from graphuq.models import Labels, Model
 from graphuq.results.label_numbers import with_classes
 from graphuq.results.result import Result
+from graphuq.spectrum.exponential import ExponentialColumns, Landmarks
 from graphuq.utils.checks import numbers_among
 from graphuq.utils.output_folder import output_folder
 from graphuq.utils.progress import reporting
@@ -199,7 +200,8 @@ def _explore(
         raise
     names = [block.name for block in classifier.result_.posterior.spectrum.blocks]
     sample = np.asarray(stage.load("sample"))
-    basis = stages.basis(names, tasks)
+    chosen = {name: _chosen(stage, stages.functions, name) for name in stage.record["chosen"]}
+    basis = stages.basis(names, chosen, tasks)
     classifier._stored = StoredFit(stages, given, needed, stage, basis, sample)
     classifier.sampled_rows_ = sample
     classifier.estimate_, classifier.recall_ = needed, stages.first.recall
@@ -229,6 +231,11 @@ def _infer(
     components = np.unique(stored.components(stored.places(given.rows)))
     stage.save("sample", None, sample)
     stage.save("components", None, components)
+    blocks = result.posterior.spectrum.blocks
+    chosen = [block for block in blocks if isinstance(block, StoredFew)]
+    for block in chosen:
+        stage.save(f"{block.name} scales", None, block.scales)
+        stage.save(f"{block.name} turn", None, block.columns.turn)
     result.save(stage.path(RESULT, suffix=".nc"))
     stage.finish(
         {
@@ -241,12 +248,20 @@ def _infer(
                 for name, value in result.hyperparameters.items()
                 if np.ndim(value) == 0
             },
-            "blocks": [block.name for block in result.posterior.spectrum.blocks],
+            "blocks": [block.name for block in blocks],
+            "chosen": [block.name for block in chosen],
             "log_evidence": result.log_evidence,
             "verdict": str(result.trust),
             "description": result.diagnostics.verdict,
         }
     )
+
+
+def _chosen(stage: Stage, functions: Stage, name: str) -> ExponentialColumns:
+    """Return functions that the labels have chosen, from the stages of posterior and functions."""
+    scales, turn = (np.asarray(stage.load(f"{name} {what}")) for what in ("scales", "turn"))
+    landmarks = Landmarks(scales, np.asarray(functions.load("landmarks")))
+    return ExponentialColumns(landmarks, -1.0, turn)
 
 
 def _is_plain(value: object) -> bool:

@@ -8,7 +8,6 @@ from jaxtyping import Float
 from graphuq.classifier.new_rows import Located, warn_of_far_rows, warn_of_other_ranges
 from graphuq.classifier.stored.fit import StoredFit, running
 from graphuq.classifier.stored.table import has_evidence, nodes_of
-from graphuq.engine import functions
 from graphuq.engine.neighbors import nearest_in_part
 from graphuq.engine.tasks import Tasks
 from graphuq.graphs.containers import is_frame, is_polars, plain_table
@@ -51,9 +50,9 @@ def _located(classifier: Any, rows: Float[np.ndarray, "M d"], tasks: Tasks) -> t
     columns = fit.basis.columns_at(near.ravel(), names, n_nodes).reshape(*near.shape, -1)
     degrees = fit.basis.pairs.degrees(near.ravel()).reshape(near.shape)
     found = _extended(weights, columns, degrees, spectrum.n_eigenpairs)
-    stage, is_near = fit.basis.functions, weights.sum(axis=1) >= SMALLEST_DEGREE
-    for name in set(names).intersection(stage.record["blocks"]):
-        found[is_near, spectrum.columns_of(name)] = functions.values(stage, name, rows[is_near])
+    is_near = weights.sum(axis=1) >= SMALLEST_DEGREE
+    for name in set(names).difference(fit.basis.others):
+        found[is_near, spectrum.columns_of(name)] = fit.basis.at_rows(rows[is_near], name)
     found[is_same] = columns[is_same, 0]
     parts = fit.stages.first.parts
     own = parts.parts("row", fit.basis.pairs.starts).take(near[:, 0])

@@ -9,7 +9,10 @@ import numpy as np
 from graphuq.engine.basis import StoredBasis
 from graphuq.engine.stages import Stages
 from graphuq.engine.tasks import Tasks
+from graphuq.graphs.variables import Variables
 from graphuq.spectrum import Basis
+from graphuq.spectrum.exponential import EXPONENTIAL, ExponentialColumns, Landmarks
+from graphuq.spectrum.few_variables import FEW_VARIABLES, TableOfVariables
 from graphuq.spectrum.whitened import MAX_ROWS
 from graphuq.utils.concurrency import cached_property
 
@@ -45,6 +48,27 @@ class StoredGraph(StoredBlock):
         return self.spectrum.eigenvectors
 
 
+@dataclasses.dataclass(frozen=True)
+class StoredFew(StoredBlock):
+    """A block of functions of a few variables, which the labels have chosen.
+
+    Attributes
+    ----------
+    columns : ExponentialColumns
+        As a function of a row.
+    log_prior : float
+        See `graphuq.FunctionsOfFew`.
+    """
+
+    columns: ExponentialColumns
+    log_prior: float
+
+    @property
+    def scales(self) -> Any:
+        """What columns of features are divided by, shape (d,)."""
+        return self.columns.landmarks.scales
+
+
 def sizes() -> list[int]:
     """Return the numbers of rows that determine a sample."""
     return [WHOLE_UP_TO, SAMPLED]
@@ -63,14 +87,35 @@ def sampled_basis(stages: Stages, sample: np.ndarray, tasks: Tasks) -> Basis:
     """Return the basis at some rows, as one of so many nodes; blocks are computed when used."""
     stored, settings = stages.first.stored, stages.first.described()
     places, blocks = stored.places(sample), list[StoredBlock]()
+    own = StoredBasis(stored, stages.functions)
     for name in stages.blocks(tasks):
         if name in stages.graphs:
             at = partial(_spectrum_of, stages, name, places, settings, tasks)
             blocks.append(StoredGraph(name, at))
         else:
-            own = StoredBasis(stored, stages.functions, {})
             blocks.append(StoredBlock(name, partial(own.of_features, places, name)))
-    return Basis(stored.spectrum(sample, settings), tuple(blocks))
+    table = _table_of(own, places) if EXPONENTIAL in stages.functions.record["blocks"] else None
+    return Basis(stored.spectrum(sample, settings), tuple(blocks), table=table)
+
+
+def _table_of(basis: StoredBasis, places: np.ndarray) -> TableOfVariables:
+    """Return the variables of a store, whose nodes are rows at some places."""
+    names = "variables", "scales", "landmarks"
+    numbers, scales, landmarks = (np.asarray(basis.functions.load(name)) for name in names)
+
+    def rows(nodes: np.ndarray) -> np.ndarray:
+        return basis.features(places[nodes]).astype(np.float64)
+
+    def functions(scales: np.ndarray, log_prior: float) -> StoredFew:
+        columns = Landmarks(scales, landmarks).columns(-1.0)
+        at = partial(_values_of, columns, basis, places)
+        return StoredFew(FEW_VARIABLES, at, columns, log_prior)
+
+    return TableOfVariables(Variables(numbers, scales), landmarks, rows, functions)
+
+
+def _values_of(columns: ExponentialColumns, basis: StoredBasis, places: np.ndarray) -> np.ndarray:
+    return columns.at(basis.features(places))
 
 
 def _spectrum_of(
