@@ -7,8 +7,10 @@ import pytest
 
 import graphuq as gq
 from graphuq.errors import IncompatibleParts
+from graphuq.inference.model_average import screened
 from graphuq.models import Labels
 from graphuq.models.common_component import OWN_SHARE, common_log_odds
+from graphuq.models.few_variables import log_prior_of_sets, with_few_variables
 
 RNG = np.random.default_rng(0)
 
@@ -75,16 +77,66 @@ def test_odds_of_an_average_follow_evidences_of_each_component(basis):
     evidences = np.array(
         [gq.infer(alone[0].component(m), "expectation-propagation").log_evidence for m in kept]
     )
-    prior = np.exp(alone[0].prior.log_probabilities[kept])
+    of_sets = [log_prior_of_sets(one)[kept] for one in (alone[0], found[1])]  # part of evidence
+    prior = np.exp(alone[0].prior.log_probabilities[kept] - of_sets[0])
     prior /= prior.sum()
+    evidences += of_sets[0]
     posterior = prior * np.exp(evidences - evidences.max())
     posterior /= posterior.sum()
     # Σ_m* p(m*) W(m*) (…) for one other tag, whose average has the evidence 1.
     common = prior * ((1 - OWN_SHARE) * posterior / prior + OWN_SHARE)
-    expected = (1 - OWN_SHARE) * common + OWN_SHARE * prior
+    expected = ((1 - OWN_SHARE) * common + OWN_SHARE * prior) * np.exp(of_sets[1])
+    expected /= expected.sum()
     np.testing.assert_allclose(odds, expected, atol=0.02 * expected.max())
     assert np.corrcoef(odds, expected)[0, 1] > 0.99
     assert np.corrcoef(odds, prior)[0, 1] < 0.99  # the first tag did change them
+
+
+def test_each_tag_has_its_own_few_variables():
+    """The prior of a set of variables belongs to the evidence of its tag, as other tags see it."""
+    rng = np.random.default_rng(3)
+    X = rng.random((120, 8))
+    basis = gq.Basis.of(gq.graphs.knn_graph(X, n_neighbors=6), n_eigenpairs=20)
+    nodes = np.arange(0, 120, 3)
+    several = [Labels(nodes, (X[nodes, j] * 4).astype(int) % 2, 2) for j in (2, 5)]
+    average = gq.models.Average(label_design="random")
+    own = [with_few_variables(basis, labels) for labels in several]
+    of_sets = [one.blocks[-1].log_prior for one in own]
+    assert of_sets[0] < -3
+    priors, evidences = [], []
+    for one, labels in zip(own, several, strict=True):
+        alone = average._on(one, labels)
+        found = screened(alone)
+        priors.append(alone.prior.log_probabilities)
+        evidences.append(found.log_weights - priors[-1])
+    uses = alone.prior.uses("few variables")
+    plain = np.exp(priors[0] - np.where(uses, of_sets[0], 0.0))  # all sets count as one
+    joint = np.exp(evidences + np.outer(of_sets, uses) - np.max(evidences))
+    expected = by_two_sums(plain / plain.sum(), joint)
+    for t, (labels, posterior) in enumerate(
+        zip(several, average.posteriors(basis, several), strict=True)
+    ):
+        scales = posterior.spectrum.blocks[-1].scales
+        assert np.flatnonzero(np.isfinite(scales)).tolist() == [2, 5][t : t + 1]
+        odds = expected[t] * np.exp(of_sets[t] * uses)
+        blocks = {"eigenpairs", *(block.name for block in posterior.spectrum.blocks)}
+        kept = [terms[0].block in blocks for terms in alone.prior.components]
+        found = np.exp(posterior.prior.log_probabilities)
+        np.testing.assert_allclose(found, odds[kept] / odds[kept].sum(), rtol=1e-9)
+        assert len(posterior.labels) == len(labels.codes)
+
+
+def by_two_sums(prior, evidences):
+    """Return the odds of each of two tags by a loop over the common component."""
+    found = np.zeros(evidences.shape)
+    for t in range(2):
+        others = evidences[1 - t]
+        for common, p in enumerate(prior):
+            seen = (1 - OWN_SHARE) * others[common] + OWN_SHARE * (prior * others).sum()
+            own = OWN_SHARE * prior
+            own[common] += 1 - OWN_SHARE
+            found[t] += p * seen * own
+    return found / found.sum(axis=1, keepdims=True)
 
 
 def test_each_model_has_posteriors_of_several_tags(basis):

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 from jaxtyping import Float
-from scipy.special import chdtr, softmax
+from scipy.special import chdtr, logsumexp, softmax
 
 from graphuq.distributions import Categorical
 from graphuq.errors import IncompatibleParts, require
@@ -14,7 +14,7 @@ from graphuq.inference.model_average import N_CHECKED, Screened, keep_screened, 
 from graphuq.likelihoods import Probit
 from graphuq.models.base import Model, eigenpairs_of
 from graphuq.models.common_component import common_log_odds
-from graphuq.models.few_variables import with_few_variables
+from graphuq.models.few_variables import log_prior_of_sets, with_few_variables
 from graphuq.models.labels import Labels
 from graphuq.models.learnt_odds import learnt_mixture
 from graphuq.models.mixture import Mixture, changed
@@ -106,17 +106,23 @@ class Average(Model):
         if len(several) == 1:
             return [self.posterior(basis, several[0])]
         checked = [self._checked(basis, labels) for labels in several]
-        own: Any = checked[0] if checked[0].blocks else eigenpairs_of(basis)
+        bases: list[Any] = [eigenpairs_of(basis)] * len(several)
+        if checked[0].blocks:
+            bases = [with_few_variables(checked[0], one) for one in several]
         n_labels = round(float(np.mean([len(labels.codes) for labels in several])))
-        made = [self._on(own, one, n_labels) for one in several]
+        made = [self._on(*pair, n_labels) for pair in zip(bases, several, strict=True)]
         found = [screened(one) for one in made]
         mixture: Any = made[0].prior
-        log_prior = mixture.log_probabilities
+        of_sets = [log_prior_of_sets(one) for one in made]  # part of a tag's own evidence
+        log_prior = mixture.log_probabilities - of_sets[0]
+        log_prior -= logsumexp(log_prior)
         evidences = np.array([one.log_weights for one in found]) - log_prior
         odds = common_log_odds(log_prior, evidences)
         return [
-            _of_odds(one, known._replace(log_weights=logs + given), given)
-            for one, known, logs, given in zip(made, found, evidences, odds, strict=True)
+            _of_odds(one, known._replace(log_weights=logs + given), given + own_set)
+            for one, known, logs, given, own_set in zip(
+                made, found, evidences, odds, of_sets, strict=True
+            )
         ]
 
     def _checked(self, basis: SpectralBasis | Laplacian, labels: Labels) -> Any:

@@ -22,7 +22,7 @@ from graphuq.spectrum.basis import SMALLEST_DEGREE, SpectralBasis
 from graphuq.spectrum.closed_form import ProductBasis
 from graphuq.spectrum.exponential import ExponentialFunctions, has_exponential
 from graphuq.spectrum.feature_block import has_varying_rows
-from graphuq.spectrum.few_variables import FEW_VARIABLES, TableOfVariables
+from graphuq.spectrum.few_variables import FEW_VARIABLES, TableInMemory, TableOfVariables
 from graphuq.spectrum.joined import JOINED_GRAPH, JoinedGraph, columns_that_tear
 from graphuq.spectrum.known_blocks import Functions, OtherEigenpairs
 from graphuq.spectrum.node_blocks import NODE_BLOCKS, informed, node_blocks
@@ -149,7 +149,7 @@ class Basis(SpectralBasis):
         blocks: list[Any] = [powers, WhitenedLinear(features, components=components)]
         variables, table = variables_of(components), None
         if variables is not None and has_exponential(variables):
-            table = TableOfVariables.of(components, variables)
+            table = TableInMemory(components, variables)
             blocks.append(ExponentialFunctions(features, components=components))
         if has_third_power(features):
             blocks.append(ThirdPower(features, components=components))

@@ -4,9 +4,8 @@ In a table of twenty variables the class may depend on two. Distances add up wha
 eighteen say, and hide it. Trees find the two; so do the labels here, before the basis is made.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, Protocol
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -56,35 +55,45 @@ class FunctionsOfFew(FeatureBlock):
         return columns_of_scales(rows, self.scales).at(rows)
 
 
-class TableOfVariables(NamedTuple):
-    """What it takes to make functions of a few variables that are chosen later.
+class TableOfVariables(Protocol):
+    """What it takes to make functions of a few variables that are chosen later."""
 
-    Attributes
-    ----------
-    variables : Variables
-    landmarks : numpy.ndarray, shape (m, d)
-        Features of the rows from which covariances are known.
-    rows : callable
-        Gives the features of nodes, shape (n, d).
-    functions : callable
-        Makes the block of scales and of their log prior probability.
-    """
+    @property
+    def variables(self) -> Variables:
+        """Variable and scale of each column."""
 
+    @property
+    def landmarks(self) -> Float[np.ndarray, "m d"]:
+        """Features of the rows from which covariances are known."""
+
+    def rows(self, nodes: Int[np.ndarray, " n"]) -> Float[np.ndarray, "n d"]:
+        """Return the features of nodes."""
+
+    def functions(self, scales: Float[np.ndarray, " d"], log_prior: float) -> Any:
+        """Return the block of scales and of their log prior probability."""
+
+
+@dataclass(frozen=True, eq=False)
+class TableInMemory:
+    """Variables of features in memory; see `TableOfVariables`."""
+
+    components: PrincipalComponents
     variables: Variables
-    landmarks: Float[np.ndarray, "m d"]
-    rows: Callable[[Int[np.ndarray, " n"]], Float[np.ndarray, "n d"]]
-    functions: Callable[[Float[np.ndarray, " d"], float], Any]
 
-    @classmethod
-    def of(cls, components: PrincipalComponents, variables: Variables) -> "TableOfVariables":
-        """Return that of features in memory."""
-        features = components.features
+    @property
+    def landmarks(self) -> Float[np.ndarray, "m d"]:
+        """Features of the rows from which covariances are known."""
+        features = self.components.features
+        return np.asarray(features[landmark_rows(len(features))])
 
-        def functions(scales: Float[np.ndarray, " d"], log_prior: float) -> FunctionsOfFew:
-            return FunctionsOfFew(features, scales, log_prior, components=components)
+    def rows(self, nodes: Int[np.ndarray, " n"]) -> Float[np.ndarray, "n d"]:
+        """Return the features of nodes."""
+        return np.asarray(self.components.features[nodes])
 
-        landmarks = np.asarray(features[landmark_rows(len(features))])
-        return cls(variables, landmarks, features.__getitem__, functions)
+    def functions(self, scales: Float[np.ndarray, " d"], log_prior: float) -> FunctionsOfFew:
+        """Return the block of scales and of their log prior probability."""
+        known = self.components
+        return FunctionsOfFew(known.features, scales, log_prior, components=known)
 
 
 def columns_of_scales(

@@ -30,25 +30,33 @@ def save_tags(classifier: "MultilabelClassifier", path: str | Path, extra: Group
     tree = xr.DataTree()
     for name, dataset in (extra or {}).items():
         tree[name] = xr.DataTree(dataset)
-    firsts: list[tuple[str, xr.Dataset]] = []  # groups that are written, and where
+    known: dict[str, list[tuple[str, xr.DataArray]]] = {}  # arrays that are written, and where
     for t, one in enumerate(classifier.estimators_):
-        own = tree_of_classifier(one)
-        node, shared = xr.DataTree(), {}
+        own, node = tree_of_classifier(one), xr.DataTree()
+        places: dict[str, dict[str, str]] = {}
         node.attrs |= own.attrs
         for name, child in own.children.items():
-            group = child.to_dataset()
-            same = [place for place, first in firsts if group.identical(first)]
-            if same:
-                shared[name] = same[0]
-            else:
-                node[name] = xr.DataTree(group)
-                firsts.append((f"{NAME.format(t)}/{name}", group))
-        node.attrs["shared"] = json.dumps(shared)
+            group, place = child.to_dataset(), f"{NAME.format(t)}/{name}"
+            places[name] = _places(group, place, known)
+            shared = [array for array, at in places[name].items() if at != place]
+            node[name] = xr.DataTree(group.drop_vars(shared))
+        node.attrs["places"] = json.dumps(places)
         tree[NAME.format(t)] = node
     tree.attrs["tags"] = json.dumps(to_plain(classifier.classes_, "classes_"))
     own_params = None if classifier.estimator is None else stored_params(classifier.estimator)
     tree.attrs["estimator"] = json.dumps(own_params)
     write_tree(tree, path)
+
+
+def _places(group: Any, place: str, known: dict[str, list[tuple[str, Any]]]) -> dict[str, str]:
+    """Return, in order, the group in which each array is written; note those that are new."""
+    found = {}
+    for name, array in group.data_vars.items():
+        same = [at for at, first in known.get(name, ()) if array.identical(first)]
+        found[name] = same[0] if same else place
+        if not same:
+            known.setdefault(name, []).append((place, array))
+    return found
 
 
 def is_of_tags(tree: "xr.DataTree") -> bool:
@@ -66,6 +74,8 @@ def tags_from(
     StorageError
         If the tree is incomplete.
     """
+    import xarray as xr
+
     with reading(path, "tags"):
         names = np.asarray(from_plain(json.loads(tree.attrs["tags"])))
         own = json.loads(tree.attrs["estimator"])
@@ -76,8 +86,9 @@ def tags_from(
         for t in range(len(names)):
             node = tree[NAME.format(t)]
             whole: Any = node.copy()
-            for name, place in json.loads(node.attrs["shared"]).items():
-                whole[name] = tree[place].copy()
+            for name, places in json.loads(node.attrs["places"]).items():
+                arrays = {array: tree[place][array] for array, place in places.items()}
+                whole[name] = xr.DataTree(xr.Dataset(arrays, attrs=node[name].attrs))
             fits.append(classifier_from(GraphClassifier, whole, path))
         classifier = kind(given)
         classifier.classes_, classifier.estimators_ = names, fits

@@ -12,7 +12,7 @@ from graphuq.engine.tasks import Tasks
 from graphuq.graphs.variables import Variables
 from graphuq.spectrum import Basis
 from graphuq.spectrum.exponential import EXPONENTIAL, ExponentialColumns, Landmarks
-from graphuq.spectrum.few_variables import FEW_VARIABLES, TableOfVariables
+from graphuq.spectrum.few_variables import FEW_VARIABLES
 from graphuq.spectrum.whitened import MAX_ROWS
 from graphuq.utils.concurrency import cached_property
 
@@ -69,6 +69,35 @@ class StoredFew(StoredBlock):
         return self.columns.landmarks.scales
 
 
+@dataclasses.dataclass(frozen=True)
+class StoredTable:
+    """Variables of a store, whose nodes are rows at some places; see `TableOfVariables`."""
+
+    basis: StoredBasis
+    places: np.ndarray
+
+    @property
+    def variables(self) -> Variables:
+        """Variable and scale of each column."""
+        numbers, scales = (self.basis.functions.load(name) for name in ("variables", "scales"))
+        return Variables(np.asarray(numbers), np.asarray(scales))
+
+    @property
+    def landmarks(self) -> np.ndarray:
+        """Features of the rows from which covariances are known."""
+        return np.asarray(self.basis.functions.load("landmarks"))
+
+    def rows(self, nodes: np.ndarray) -> np.ndarray:
+        """Return the features of nodes."""
+        return self.basis.features(self.places[nodes]).astype(np.float64)
+
+    def functions(self, scales: np.ndarray, log_prior: float) -> StoredFew:
+        """Return the block of scales and of their log prior probability."""
+        columns = Landmarks(scales, self.landmarks).columns(-1.0)
+        at = partial(_values_of, columns, self.basis, self.places)
+        return StoredFew(FEW_VARIABLES, at, columns, log_prior)
+
+
 def sizes() -> list[int]:
     """Return the numbers of rows that determine a sample."""
     return [WHOLE_UP_TO, SAMPLED]
@@ -94,24 +123,9 @@ def sampled_basis(stages: Stages, sample: np.ndarray, tasks: Tasks) -> Basis:
             blocks.append(StoredGraph(name, at))
         else:
             blocks.append(StoredBlock(name, partial(own.of_features, places, name)))
-    table = _table_of(own, places) if EXPONENTIAL in stages.functions.record["blocks"] else None
+    is_table = EXPONENTIAL in stages.functions.record["blocks"]
+    table = StoredTable(own, places) if is_table else None
     return Basis(stored.spectrum(sample, settings), tuple(blocks), table=table)
-
-
-def _table_of(basis: StoredBasis, places: np.ndarray) -> TableOfVariables:
-    """Return the variables of a store, whose nodes are rows at some places."""
-    names = "variables", "scales", "landmarks"
-    numbers, scales, landmarks = (np.asarray(basis.functions.load(name)) for name in names)
-
-    def rows(nodes: np.ndarray) -> np.ndarray:
-        return basis.features(places[nodes]).astype(np.float64)
-
-    def functions(scales: np.ndarray, log_prior: float) -> StoredFew:
-        columns = Landmarks(scales, landmarks).columns(-1.0)
-        at = partial(_values_of, columns, basis, places)
-        return StoredFew(FEW_VARIABLES, at, columns, log_prior)
-
-    return TableOfVariables(Variables(numbers, scales), landmarks, rows, functions)
 
 
 def _values_of(columns: ExponentialColumns, basis: StoredBasis, places: np.ndarray) -> np.ndarray:
