@@ -164,7 +164,7 @@ def test_rows_outside_the_sample_have_the_numbers_of_their_places(fits, tmp_path
 
 
 def test_few_variables_are_chosen_and_known_at_every_row(tmp_path, monkeypatch):
-    """The same columns as in memory, at nodes, at other rows of the store, and at new rows."""
+    """Columns are those of a fit in memory at nodes, other rows of the store, and new rows."""
     monkeypatch.setattr(sample, "SAMPLED", 200)
     monkeypatch.setattr(sample, "WHOLE_UP_TO", 100)
     X, classes = hidden(900)
