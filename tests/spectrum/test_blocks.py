@@ -220,19 +220,50 @@ def _shares(centred):
     return values / values[0]
 
 
-def test_many_features_have_approximate_components():
-    """The first components stand out; scikit-learn's randomised decomposition finds them."""
+@pytest.mark.parametrize("standardised", [False, True])
+@pytest.mark.parametrize("width", [300, 1_400])
+def test_many_features_have_approximate_components(width, standardised):
+    """The first components stand out; sparse rows have those of the same rows as an array."""
     rng = np.random.default_rng(2)
-    rows = rng.normal(size=(120, 3)) * [9, 6, 4] @ rng.normal(size=(3, 700)) / 26
+    rows = rng.normal(size=(120, 3)) * [9, 6, 4] @ rng.normal(size=(3, width)) / 26
     rows += 0.01 * rng.normal(size=rows.shape)
-    for given in (rows, sparse.csr_array(np.where(rows > 0, rows, 0.0))):
-        dense = given.toarray() if sparse.issparse(given) else given - given.mean(axis=0)
-        scores, variances = PrincipalComponents(given).of(standardised=False)
+    few = np.where(rows > 0.3, rows, 0.0)
+    few[:, 5] = 0.7  # a column of which each row has the same entry, which is no direction
+    few[:, 6] = 0.0
+    for given, dense in ((rows, rows), (sparse.csr_array(few), few), (few, few)):
+        deviation = dense.std(axis=0)
+        scale = np.where(deviation > 1e-12, deviation, np.inf) if standardised else deviation.max()
+        centred = (dense - dense.mean(axis=0)) / scale
+        scores, variances = PrincipalComponents(given).of(standardised=standardised)
         assert len(variances) <= 100
-        np.testing.assert_allclose((variances / variances[0])[:3], _shares(dense)[:3], rtol=1e-3)
-        left = np.linalg.svd(dense, full_matrices=False)[0][:, :3]
+        left, values, _ = np.linalg.svd(centred, full_matrices=False)
+        np.testing.assert_allclose(variances[:3], values[:3] ** 2 / 120, rtol=1e-3)
         found = scores[:, :3] / np.linalg.norm(scores[:, :3], axis=0)
-        np.testing.assert_allclose(np.abs((found * left).sum(axis=0)), 1.0, atol=1e-4)
+        np.testing.assert_allclose(np.abs((found * left[:, :3]).sum(axis=0)), 1.0, atol=1e-4)
+
+
+def test_sparse_rows_that_are_all_equal_have_no_components():
+    rows = sparse.csr_array(np.tile([0.0, 1.0, 0.3], (50, 500)))
+    assert PrincipalComponents(rows).of(standardised=True).scores.shape == (50, 0)
+
+
+@pytest.mark.parametrize("width", [150, 1_400])
+def test_functions_of_sparse_features_are_those_of_the_same_features_as_an_array(width):
+    rng = np.random.default_rng(4)
+    words = rng.poisson(np.exp(rng.normal(size=(80, 2)) @ rng.normal(size=(2, width)) - 2.0))
+    given = sparse.csr_array(words.astype(np.float64))
+    for block in (PowerFunctions, gq.WhitenedLinear):
+        expected = block(words.astype(np.float64)).values
+        np.testing.assert_allclose(
+            *(v @ v.T for v in (block(given).values, expected)), atol=1e-3 * len(expected)
+        )
+    centred = words - words.mean(axis=0)
+    products = np.linalg.matrix_power(centred @ centred.T / 80, 3)
+    found = ThirdPower(given).values
+    expected = 1 + products * 80 / np.trace(products)
+    np.testing.assert_allclose(found @ found.T, expected, atol=1e-3 * expected.max())
+    names = [block.name for block in gq.Basis(PLAIN).with_functions(given).blocks]
+    assert names == ["powers", "whitened linear", "third power"]
 
 
 def test_powers_have_the_seventeenth_power_of_the_covariance():

@@ -5,7 +5,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from jaxtyping import Bool, Float, Int
 from scipy import sparse
-from scipy.linalg import eigh
+from scipy.linalg import eigh, qr, svd
 from sklearn.utils.extmath import randomized_svd
 
 from graphuq.errors import require
@@ -22,6 +22,7 @@ SMALLEST = 1e-6  # variance, relative to the largest, below which a component is
 MANY_FEATURES = 100  # more than these have neighbours by their main components
 MAIN_COMPONENTS = 50  # of which neighbours are found; as scanpy has for genes
 MAX_ROWS = 20_000  # rows from which the main components are found
+OVERSAMPLED, N_POWERS = 10, 7  # of the randomised method: columns, and powers of the covariance
 
 
 class Principal(NamedTuple):
@@ -167,9 +168,9 @@ class PrincipalComponents:
     Parameters
     ----------
     features : array_like or sparse matrix, shape (N, d)
-        Dense ones are centred; sparse ones are not, and so stay sparse.
+        Sparse ones stay sparse.
     centred : bool, default True
-        Whether dense features are centred.
+        Whether the mean of the rows is subtracted.
 
     Raises
     ------
@@ -199,10 +200,8 @@ class PrincipalComponents:
 
 
 def _moments(matrix: Any, centred: bool) -> Moments:
-    """Return the moments of rows, about their mean or, if they are sparse, about zero."""
-    (n_rows, width), centre = matrix.shape, np.zeros(matrix.shape[1])
-    if centred and not sparse.issparse(matrix):
-        centre = np.asarray(matrix.mean(axis=0, dtype=np.float64))
+    """Return the moments of rows, about their mean or about zero."""
+    (n_rows, width), centre = matrix.shape, _centre(matrix, centred)
     covariance = np.zeros((width, width))
     for part in row_blocks(n_rows, width):
         rows = _dense(matrix[part]) - centre
@@ -211,26 +210,60 @@ def _moments(matrix: Any, centred: bool) -> Moments:
 
 
 def _approximate(matrix: Any, standardised: bool, centred: bool) -> Principal:
-    is_sparse, (n_rows, width) = sparse.issparse(matrix), matrix.shape
-    squares, centre = np.zeros(width), np.zeros(width)
-    if is_sparse:
-        squares = np.asarray(matrix.multiply(matrix).mean(axis=0)).ravel()
-    else:
-        if centred:
-            centre = np.asarray(matrix.mean(axis=0, dtype=np.float64))
-        for part in row_blocks(n_rows, width):
-            squares += ((matrix[part] - centre) ** 2).sum(axis=0) / n_rows
+    n_rows, centre = matrix.shape[0], _centre(matrix, centred)
+    squares = _mean_squares(matrix, centre)
     used = squares > CONSTANT * (squares + centre**2)
     if not used.any():
         return Principal(np.zeros((n_rows, 0)), np.zeros(0))
-    factors = np.zeros(width)
+    factors = np.zeros(len(centre))
     factors[used] = 1 / np.sqrt(squares[used] if standardised else squares.max())
-    scaled = matrix @ sparse.diags_array(factors) if is_sparse else (matrix - centre) * factors
     rank = min(MAX_COMPONENTS, *matrix.shape)
-    left, values, _ = randomized_svd(scaled, rank, random_state=0)
+    if sparse.issparse(matrix):
+        scaled = sparse.csr_array(matrix @ sparse.diags_array(factors))
+        left, values = _left_vectors(scaled, centre * factors, rank)
+    else:
+        left, values, _ = randomized_svd((matrix - centre) * factors, rank, random_state=0)
     scores, variances = left * values, values**2 / n_rows
     kept = variances > SMALLEST * variances[0]
     return Principal(_with_signs(scores[:, kept]), np.asarray(variances[kept]))
+
+
+def _centre(matrix: Any, centred: bool) -> Float[np.ndarray, " d"]:
+    """Return the mean of the rows, or zero."""
+    if not centred:
+        return np.zeros(matrix.shape[1])
+    return np.asarray(matrix.mean(axis=0, dtype=np.float64)).ravel()
+
+
+def _mean_squares(matrix: Any, centre: Float[np.ndarray, " d"]) -> Float[np.ndarray, " d"]:
+    """Return the mean square of each column about its centre."""
+    n_rows, width = matrix.shape
+    if sparse.issparse(matrix):
+        rows = sparse.csr_array(matrix)
+        counts = np.bincount(rows.indices, minlength=width)
+        of_stored = np.bincount(rows.indices, (rows.data - centre[rows.indices]) ** 2, width)
+        return (of_stored + (n_rows - counts) * centre**2) / n_rows
+    squares = np.zeros(width)
+    for part in row_blocks(n_rows, width):
+        squares += ((matrix[part] - centre) ** 2).sum(axis=0) / n_rows
+    return squares
+
+
+def _left_vectors(
+    matrix: sparse.csr_array, centre: Float[np.ndarray, " d"], rank: int
+) -> tuple[Float[np.ndarray, "N r"], Float[np.ndarray, " r"]]:
+    """Return leading left singular vectors and values of sparse rows minus a centre.
+
+    This is the randomised method, since scikit-learn's has no centre (Halko, Martinsson & Tropp
+    2011, algorithm 5.1).
+    """
+    width = min(rank + OVERSAMPLED, *matrix.shape)
+    basis = np.random.default_rng(0).normal(size=(matrix.shape[1], width))
+    for _ in range(N_POWERS + 1):
+        range_ = qr(matrix @ basis - centre @ basis, mode="economic")[0]
+        basis = matrix.T @ range_ - np.outer(centre, range_.sum(axis=0))
+    turn, values, _ = svd(basis.T, full_matrices=False)
+    return range_ @ turn[:, :rank], values[:rank]
 
 
 def _dense(rows: Any) -> Float[np.ndarray, "n d"]:

@@ -35,7 +35,7 @@ class PowerFunctions(FeatureBlock):
     Attributes
     ----------
     features : array_like or sparse matrix, shape (N, d)
-        Dense ones are centred.
+        X is centred.
 
     Raises
     ------
@@ -59,15 +59,16 @@ class PowerFunctions(FeatureBlock):
 
 
 def has_third_power(features: MatrixLike) -> bool:
-    """Return whether the features are dense, and of more than 100 columns."""
-    return not sparse.issparse(features) and np.shape(features)[1] >= MIN_WIDTH
+    """Return whether the features have more than 100 columns."""
+    return np.shape(features)[1] >= MIN_WIDTH
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ThirdPower(FeatureBlock):
     """Block of columns with the covariance ``1 + c (X Xᵀ)³``, half of which is the constant.
 
-    X are the standardised features, of which the first 100 principal components are taken.
+    X are the centred features, of which the first 100 principal components are taken. Dense ones
+    are standardised; words, of which most are rare, have the weights that they were given.
 
     Attributes
     ----------
@@ -91,7 +92,8 @@ class ThirdPower(FeatureBlock):
     @cached_property
     def values(self) -> Float[np.ndarray, "N m"]:
         """Columns F with ``F Fᵀ`` the covariance, none if all rows are equal."""
-        return _functions(self.components.of(standardised=True), THIRD)
+        is_dense = not sparse.issparse(self.features)
+        return _functions(self.components.of(standardised=is_dense), THIRD)
 
 
 def _functions(components: Principal, power: int) -> Float[np.ndarray, "N m"]:
