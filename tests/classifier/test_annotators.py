@@ -1,10 +1,13 @@
 """``AnnotatorClassifier``: rows that several people have labelled."""
 
+import dataclasses
+
 import numpy as np
 import pandas as pd
 import pytest
 
 import graphuq as gq
+from graphuq.classifier.annotator_rounds import _of_largest_evidence, soft_posterior
 from graphuq.errors import InvalidInput, StorageError
 
 DIGITS = gq.datasets.load_digits((3, 5, 8))
@@ -152,3 +155,39 @@ def test_a_crowd_of_rows_that_are_all_labelled(tmp_path):
     crowd.save(tmp_path / "crowd.nc")
     again = gq.load(tmp_path / "crowd.nc")
     np.testing.assert_array_equal(again.share_right_interval_, crowd.share_right_interval_)
+
+
+def test_without_contradictions_the_noise_does_not_vanish():
+    """The evidence grows for ever as the noise falls to 0, by .02 in all."""
+    rng = np.random.default_rng(0)
+    classes = rng.integers(2, size=90)
+    X = np.outer(2.0 * classes, [1.0, 0.0]) + 0.5 * rng.normal(size=(90, 2))
+    basis = gq.Basis.of(gq.graphs.knn_graph(X), n_eigenpairs=30)
+    nodes = np.arange(60)
+    labels = gq.models.Labels(nodes, classes[nodes], 2)
+    posterior = gq.models.LargestEvidence().posterior(basis, labels)
+    method = gq.inference.ExpectationPropagation(tolerance=1e-3)
+    said = np.full((60, 2), 1e-6)
+    said[nodes, classes[nodes]] = 1 - 1e-6
+    found, answer = _of_largest_evidence([posterior], said, method, True)
+    noise = found.likelihood.latent_noise_std
+    assert noise > 1e-3
+    less = dataclasses.replace(found, likelihood=gq.likelihoods.Probit(noise / 100))
+    evidence = method.fit(soft_posterior(less, said).plain_target).log_evidence
+    assert evidence == pytest.approx(answer.log_evidence, abs=0.05)
+
+
+@pytest.mark.slow_after(1)
+@pytest.mark.parametrize("kind", ["all right", "one alone", "no two of one row"])
+def test_labelling_functions_that_never_contradict_each_other(kind):
+    moons = gq.datasets.two_moons(90, n_features=2, noise_std=0.08)
+    classes, rng = moons.codes(), np.random.default_rng(1)
+    votes = np.where(rng.random((90, 3)) < 0.4, classes[:, None], -1)
+    if kind == "one alone":
+        votes = votes[:, :1]
+    elif kind == "no two of one row":
+        votes[np.arange(90)[:, None] % 3 != np.arange(3)] = -1
+    fitted = gq.AnnotatorClassifier(inference="expectation-propagation").fit(moons.features, votes)
+    p = fitted.label_distributions_[np.arange(90), classes]
+    assert (p > 0.5).mean() > 0.9
+    assert -np.log(p).mean() < 0.3

@@ -38,6 +38,9 @@ CHANGE = 5e-3  # mean change of class probabilities, up to which rounds end
 MAX_ROUNDS = 10
 RHAT_BOUND = 1.1  # of some hundred people, the largest of whom exceeds 1.01 by chance
 STEP = 1.5  # factor between values of the noise that are tried
+MIN_GAIN = (
+    0.01  # of the log evidence by a step; without contradictions it grows as noise falls to 0
+)
 
 
 class Rounds(NamedTuple):
@@ -161,7 +164,7 @@ def _of_largest_evidence(
                 answer = method.fit(soft_posterior(candidate, said).plain_target, found[1])
             except InvalidInput:  # the noise is too small for it
                 break
-            is_better = answer.log_evidence > found[1].log_evidence
+            is_better = answer.log_evidence > found[1].log_evidence + MIN_GAIN
             found = (candidate, answer) if is_better else found
         if found is not first:
             break
