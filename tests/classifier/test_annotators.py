@@ -158,7 +158,7 @@ def test_a_crowd_of_rows_that_are_all_labelled(tmp_path):
 
 
 def test_without_contradictions_the_noise_does_not_vanish():
-    """The evidence grows for ever as the noise falls to 0, by .02 in all."""
+    """The evidence grows for ever as the noise falls to 0, but hardly."""
     rng = np.random.default_rng(0)
     classes = rng.integers(2, size=90)
     X = np.outer(2.0 * classes, [1.0, 0.0]) + 0.5 * rng.normal(size=(90, 2))
@@ -175,19 +175,3 @@ def test_without_contradictions_the_noise_does_not_vanish():
     less = dataclasses.replace(found, likelihood=gq.likelihoods.Probit(noise / 100))
     evidence = method.fit(soft_posterior(less, said).plain_target).log_evidence
     assert evidence == pytest.approx(answer.log_evidence, abs=0.05)
-
-
-@pytest.mark.slow_after(1)
-@pytest.mark.parametrize("kind", ["all right", "one alone", "no two of one row"])
-def test_labelling_functions_that_never_contradict_each_other(kind):
-    moons = gq.datasets.two_moons(90, n_features=2, noise_std=0.08)
-    classes, rng = moons.codes(), np.random.default_rng(1)
-    votes = np.where(rng.random((90, 3)) < 0.4, classes[:, None], -1)
-    if kind == "one alone":
-        votes = votes[:, :1]
-    elif kind == "no two of one row":
-        votes[np.arange(90)[:, None] % 3 != np.arange(3)] = -1
-    fitted = gq.AnnotatorClassifier(inference="expectation-propagation").fit(moons.features, votes)
-    p = fitted.label_distributions_[np.arange(90), classes]
-    assert (p > 0.5).mean() > 0.9
-    assert -np.log(p).mean() < 0.3

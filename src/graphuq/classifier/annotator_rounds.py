@@ -12,6 +12,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from graphuq.errors import IncompatibleParts, InvalidInput, NotConvergedWarning, require
+from graphuq.evidence.hyperpriors import HYPERPRIORS
 from graphuq.inference import ExpectationPropagation, GaussianApproximation
 from graphuq.inference.collapsed_gibbs.reading_prior import ReadingPrior
 from graphuq.inference.collapsed_gibbs.reading_sampler import (
@@ -38,9 +39,6 @@ CHANGE = 5e-3  # mean change of class probabilities, up to which rounds end
 MAX_ROUNDS = 10
 RHAT_BOUND = 1.1  # of some hundred people, the largest of whom exceeds 1.01 by chance
 STEP = 1.5  # factor between values of the noise that are tried
-MIN_GAIN = (
-    0.01  # of the log evidence by a step; without contradictions it grows as noise falls to 0
-)
 
 
 class Rounds(NamedTuple):
@@ -133,7 +131,9 @@ def _of_largest_evidence(
 ) -> tuple[Posterior, GaussianApproximation]:
     """Return the candidate of largest evidence for what the readings say.
 
-    In the first rounds the evidence chooses the noise, too, unless the model has its own.
+    In the first rounds the evidence chooses the noise, too, unless the model has its own. Where no
+    readings contradict the field, the evidence rises to a limit as γ goes to 0. So the search has
+    the range of γ that the evidence has elsewhere (`HYPERPRIORS`).
 
     Raises
     ------
@@ -153,10 +153,13 @@ def _of_largest_evidence(
         assert error is not None
         raise error
     is_chosen = is_first and "noise_std" in found[0].chosen_by_evidence
+    _, _, lower, upper = HYPERPRIORS["noise_std"]
     for factor in (STEP, 1 / STEP) if is_chosen else ():
         is_better, first = True, found
         while is_better:
             noise_std = factor * found[0].likelihood.latent_noise_std
+            if not lower <= noise_std <= upper:
+                break
             own: Any = found[0].likelihood
             likelihood = dataclasses.replace(own, noise_std=noise_std)
             candidate = dataclasses.replace(found[0], likelihood=likelihood)
@@ -164,7 +167,7 @@ def _of_largest_evidence(
                 answer = method.fit(soft_posterior(candidate, said).plain_target, found[1])
             except InvalidInput:  # the noise is too small for it
                 break
-            is_better = answer.log_evidence > found[1].log_evidence + MIN_GAIN
+            is_better = answer.log_evidence > found[1].log_evidence
             found = (candidate, answer) if is_better else found
         if found is not first:
             break
