@@ -6,7 +6,7 @@ from scipy import sparse
 
 import graphuq as gq
 from graphuq.models import Labels
-from graphuq.models.few_variables import has_same_few, with_few_variables
+from graphuq.models.few_variables import _some_of_each, has_same_few, with_few_variables
 from graphuq.models.learnt_odds import learnt_mixture
 
 
@@ -70,6 +70,16 @@ def test_other_bases_stay_as_they_are(kind):
     if kind == "one class":
         y = np.where(y == 1, y, -1)
     assert with_few_variables(basis, labels_of(y)) is basis
+
+
+@pytest.mark.parametrize("n_labels", [20, 150, 2_000])
+def test_labels_that_choose_have_one_of_each_class(n_labels):
+    """All of few labels choose; of many a part does, in which no rare class is missing."""
+    codes = np.full(n_labels, 1)
+    codes[[3, 17]] = 0, 2
+    chosen = _some_of_each(codes)
+    assert len(chosen) == len(set(chosen.tolist())) == min(n_labels, 150)
+    assert set(codes[chosen]) == {0, 1, 2}
 
 
 def test_units_order_and_names_do_not_matter():

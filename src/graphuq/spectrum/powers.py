@@ -8,7 +8,8 @@ kernels (Chapelle, Weston & Schölkopf 2002).
 
 With many columns and many labels more directions tell. Neighbours see 50 of them, and whitening
 makes all as important as the first. The third power lies between: of 287 columns of nucleotides
-with 50 labels a class the average has an accuracy of .93 with it, and of .83 without.
+with 50 labels a class the average has an accuracy of .93 with it, and of .83 without. Texts gain,
+too.
 """
 
 from dataclasses import dataclass

@@ -22,7 +22,7 @@ from graphuq.classifier.stored.parameters import (
     needed_for,
     table_of,
 )
-from graphuq.classifier.stored.sample import StoredFew, sample_of, sampled_basis, sizes
+from graphuq.classifier.stored.sample import sample_of, sampled_basis, sizes
 from graphuq.classifier.stored.table import RESULT, nodes_of, result_of
 from graphuq.engine.basis import StoredBasis
 from graphuq.engine.resources import Estimate, check
@@ -232,7 +232,7 @@ def _infer(
     stage.save("sample", None, sample)
     stage.save("components", None, components)
     blocks = result.posterior.spectrum.blocks
-    chosen = [block for block in blocks if isinstance(block, StoredFew)]
+    chosen = [block for block in blocks if block.name not in stages.blocks(tasks)]  # by labels
     for block in chosen:
         stage.save(f"{block.name} scales", None, block.scales)
         stage.save(f"{block.name} turn", None, block.columns.turn)
