@@ -20,7 +20,7 @@ def expected(weights, labelled, floor):
     laplacian = np.diag(weights.sum(axis=1)) - weights
     source = np.full(len(weights), -len(labelled) / len(weights))
     source[labelled] += 1
-    gamma = np.linalg.pinv(laplacian) @ source
+    gamma = np.linalg.pinv(laplacian, hermitian=True) @ source
     gamma -= gamma.min()
     gamma += floor * gamma.mean()
     new = gamma[:, None] * weights * gamma

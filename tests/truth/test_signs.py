@@ -88,7 +88,7 @@ def test_components_with_and_without_contradictions(is_dense):
         own = np.zeros((1, 1)) if size == 1 else random_adjacency(size, seed, density=0.5)
         blocks.append(own * np.outer(sides, sides) if balanced else -own)  # triangles of enemies
     order = np.random.default_rng(0).permutation(sum(size for size, _ in sizes))
-    weights = sparse.block_diag(blocks).toarray()[np.ix_(order, order)]
+    weights = sparse.block_diag([*map(sparse.csr_array, blocks)]).toarray()[np.ix_(order, order)]
     graph = from_adjacency(weights if is_dense else sparse.csr_array(weights))
     for kind in KINDS[:2]:
         spectrum = gq.laplacian_spectrum(graph, kind, graph.n_nodes)

@@ -68,7 +68,8 @@ def write_tree(tree: "xr.DataTree", path: str | Path) -> None:
     # In memory first: HDF5 crashes the process at exit when the disk fills up during a write.
     with _on_this_machine():
         content = tree.to_netcdf(engine="h5netcdf")
-    with atomic_write(path) as temporary, open(temporary, "wb") as file:
+    # Released even if the disk is full: Python 3.13 complains of a view that outlives its buffer.
+    with content, atomic_write(path) as temporary, open(temporary, "wb") as file:
         file.write(content)
         file.write(MARK + hashlib.sha256(content).hexdigest().encode())
 

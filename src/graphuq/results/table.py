@@ -14,12 +14,13 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 from scipy.special import entr
 
-from graphuq.errors import require
+from graphuq.errors import StorageError, require
 from graphuq.results.formats import format_of
 from graphuq.results.latent_numbers import credible_interval
 from graphuq.utils.checks import describe, refuse_zero_bytes
 from graphuq.utils.extras import require_extra
 from graphuq.utils.files import atomic_write
+from graphuq.utils.frames import made_frame
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -172,7 +173,7 @@ def frame_of(columns: Columns) -> "pd.DataFrame":
     found: dict[str, Any] = dict(columns)
     if kind in "iub":  # with missing values such a column has a type of pandas
         found["given"] = pd.array(columns["given"], dtype="boolean" if kind == "b" else "Int64")
-    return pd.DataFrame(found)
+    return made_frame(found)
 
 
 def write_table(table: "pd.DataFrame", path: str | Path) -> None:
@@ -216,8 +217,14 @@ def write_table(table: "pd.DataFrame", path: str | Path) -> None:
     """
     written = format_of(path)
     require_extra("parquet")
-    with atomic_write(path) as temporary:
-        written.write(table, temporary)
+    try:
+        with atomic_write(path) as temporary:
+            written.write(table, temporary)
+    except UnicodeEncodeError as error:
+        raise StorageError(
+            f"'{path}' cannot hold {error.object!r}, which is no Unicode; rename it, or write a "
+            "CSV file"
+        ) from None
 
 
 def _given(given: np.ndarray, names: np.ndarray) -> np.ndarray:

@@ -1,13 +1,14 @@
 """Tables are written as CSV files, which a spreadsheet opens without running a cell."""
 
-import contextlib
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.csv as pa_csv
 
+from graphuq.utils.frames import made_frame
 from graphuq.utils.spreadsheets import without_formulas
 
 BATCH_ROWS = 65_536  # rows that are written together
@@ -25,14 +26,31 @@ def write_csv(frame: pd.DataFrame, path: Path) -> None:
         for begin in range(0, len(frame), BATCH_ROWS):
             rows = frame.iloc[begin : begin + BATCH_ROWS]
             columns = {name: _printable(rows[name].to_numpy()) for name in frame.columns}
-            arrays = {str(n): pa.array(v, from_pandas=True) for n, v in columns.items()}
-            for style in ("none", "needed"):  # "needed", which is slower, quotes all text
-                lines = pa.BufferOutputStream()
-                options = pa_csv.WriteOptions(include_header=False, quoting_style=style)
-                with contextlib.suppress(pa.ArrowInvalid):
-                    pa_csv.write_csv(pa.table(arrays), lines, options)
-                    break
-            file.write(lines.getvalue())
+            file.write(_lines(columns))
+
+
+def _lines(columns: dict[Any, np.ndarray]) -> bytes:
+    """Return rows as lines of a CSV file.
+
+    Texts that are no Unicode, such as names of files, are the bytes that they were made of.
+    """
+    try:
+        arrays = {str(name): pa.array(v, from_pandas=True) for name, v in columns.items()}
+    except UnicodeEncodeError:
+        frame = made_frame(columns)
+        return frame.to_csv(index=False, header=False).encode("utf-8", "surrogateescape")
+    try:
+        return _written(arrays, "none")
+    except pa.ArrowInvalid:  # a text needs quotes; then all texts have them, which is slower
+        return _written(arrays, "needed")
+
+
+def _written(arrays: dict[str, pa.Array], quoting: str) -> bytes:
+    """Return lines whose texts have quotes or not; raise `pa.ArrowInvalid` if they need them."""
+    lines = pa.BufferOutputStream()
+    options = pa_csv.WriteOptions(include_header=False, quoting_style=quoting)
+    pa_csv.write_csv(pa.table(arrays), lines, options)
+    return bytes(lines.getvalue())
 
 
 def _quoted(name: str) -> str:

@@ -10,6 +10,7 @@ from graphuq.errors import IncompatibleParts
 from graphuq.results.label_checks import kept_leave_one_out
 from graphuq.results.table import checked_ids, given_codes, ranks
 from graphuq.utils.extras import require_extra
+from graphuq.utils.frames import made_frame
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -31,14 +32,11 @@ def joined(codes: np.ndarray, names: Sequence[Any]) -> list[str | None]:
 
 def frame_of_tags(p: Float[np.ndarray, "N T"], names: Sequence[Any], ids: Any) -> "pd.DataFrame":
     """Return the table of rows with these probabilities of the tags."""
-    require_extra("tables")
-    import pandas as pd
-
     errors = np.minimum(p, 1 - p).sum(axis=1)
     columns: dict[str, Any] = {"id": checked_ids(ids, len(p))}
     columns["tags"] = joined((p > 0.5).astype(int), names)
     columns |= {f"probability_{name}": p[:, t] for t, name in enumerate(names)}
-    return pd.DataFrame(columns | {"expected_errors": errors, "rank": ranks(-errors)})
+    return made_frame(columns | {"expected_errors": errors, "rank": ranks(-errors)})
 
 
 def table_of_tags(classifier: Any, ids: Any) -> "pd.DataFrame":
