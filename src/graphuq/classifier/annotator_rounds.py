@@ -96,12 +96,14 @@ def run_rounds(
             f"{posterior.prior}; leave the model out"
         )
     n_sweeps = int(np.clip(N_DRAWN // len(readings), MIN_SWEEPS, MAX_SWEEPS))
+    chooses_noise = "noise_std" in posterior.chosen_by_evidence
     start, change, number = None, np.inf, 0
     while change > CHANGE and number < MAX_ROUNDS:
         candidates = [posterior]
         if 0 < number < SELECTIONS:
             candidates.append(_selected(model, basis, posterior, members))
-        posterior, start = _of_largest_evidence(candidates, said, method, number < SELECTIONS)
+        searches = chooses_noise and number < SELECTIONS
+        posterior, start = _of_largest_evidence(candidates, said, method, searches)
         log_shares = log_shares_of_others(start, float(posterior.likelihood.latent_noise_std))
         found = sampler.run(log_shares, n_sweeps)
         change = float(np.abs(found - members).mean())
@@ -127,11 +129,11 @@ def _of_largest_evidence(
     candidates: list[Posterior],
     said: Float[np.ndarray, "J K"],
     method: ExpectationPropagation,
-    is_first: bool,
+    searches: bool,
 ) -> tuple[Posterior, GaussianApproximation]:
     """Return the candidate of largest evidence for what the readings say.
 
-    In the first rounds the evidence chooses the noise, too, unless the model has its own. Where no
+    If ``searches`` is true, the evidence chooses the noise of the candidate, too. Where no
     readings contradict the field, the evidence rises to a limit as γ goes to 0. So the search has
     the range of γ that the evidence has elsewhere (`HYPERPRIORS`).
 
@@ -152,9 +154,8 @@ def _of_largest_evidence(
     if found is None:
         assert error is not None
         raise error
-    is_chosen = is_first and "noise_std" in found[0].chosen_by_evidence
     _, _, lower, upper = HYPERPRIORS["noise_std"]
-    for factor in (STEP, 1 / STEP) if is_chosen else ():
+    for factor in (STEP, 1 / STEP) if searches else ():
         is_better, first = True, found
         while is_better:
             noise_std = factor * found[0].likelihood.latent_noise_std
