@@ -188,14 +188,24 @@ def with_block(name):
     return gq.models.Mixture([SMOOTH, ON_BLOCKS[name]], gq.Categorical([0.4, 0.6]))
 
 
-def covariance_of(term, x):
+def rows_of(block, words):
+    """Return features of the nodes: normal ones, or sparse counts of words, most of them rare."""
+    rng, width = np.random.default_rng(1), 101 if block == "third power" else 3
+    if not words:
+        return rng.normal(size=(N_NODES, width))
+    return sparse.csr_array(rng.poisson(rng.gamma(0.2, 2.0, size=(N_NODES, width))) * 1.0)
+
+
+def covariance_of(term, rows):
     """Return the covariance of a component on a block, of mean variance 1, by dense matrices."""
+    x = rows.toarray() if sparse.issparse(rows) else rows
     centred = x - x.mean(axis=0)
-    standard = centred / centred.std(axis=0)
+    standard = centred / np.where(centred.any(axis=0), centred.std(axis=0), 1.0)
     inner = np.linalg.inv(standard.T @ standard / len(x) + 0.01 * np.eye(x.shape[1]))
     products = centred @ centred.T
     power = np.linalg.matrix_power(products / np.trace(products), 17)
-    third = np.linalg.matrix_power(standard @ standard.T, 3)
+    cubed = centred if sparse.issparse(rows) else standard  # words keep their weights
+    third = np.linalg.matrix_power(cubed @ cubed.T, 3)
     whitened = standard @ inner @ standard.T
     distances = np.abs(standard[:, None] - standard).sum(axis=2)
     if term.block == "whitened graph":
@@ -217,18 +227,18 @@ def covariance_of(term, x):
     return covariance * len(x) / np.trace(covariance)
 
 
-def averaged_ranks(prior, n_classes, wrong_scale=1.0, n_runs=300):
+def averaged_ranks(prior, n_classes, wrong_scale=1.0, n_runs=300, words=False):
     """Return the ranks of u at two nodes, where the component is drawn from its prior.
 
     With several classes it is the difference of two fields. ``wrong_scale`` multiplies u. Fields
-    of components on other blocks are drawn from their covariance at all nodes.
+    of components on other blocks are drawn from their covariance at all nodes. Features are sparse
+    if they are ``words``.
     """
     graph = gq.graphs.from_adjacency(ring_with_chords(N_NODES, seed=6))
     spectrum = gq.laplacian_spectrum(graph, n_eigenpairs=N_EIGENPAIRS, tail_eigenvalue=False)
     q, rng, found = spectrum.eigenvectors, np.random.default_rng(0), []
     eigenvalues, other = spectrum.eigenvalues, prior.components[1][0]
-    width = 101 if other.block == "third power" else 3
-    x = np.random.default_rng(1).normal(size=(N_NODES, width))
+    x = rows_of(other.block, words)
     if other.block != EIGENPAIRS:
         values, vectors = np.linalg.eigh(covariance_of(other, x))
         root = vectors * np.sqrt(np.maximum(values, 0))

@@ -151,6 +151,23 @@ def test_wrong_scale_of_the_averaged_model_is_detected(block):
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::graphuq.errors.NotConvergedWarning")
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_third_power_of_words_is_calibrated(n_classes):
+    """Functions of sparse features: of centred rows, which keep their weights."""
+    found = averaged_ranks(with_block("third power"), n_classes, words=True)
+    assert min(p_values(found)) > 1e-3 / 4
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::graphuq.errors.NotConvergedWarning")
+def test_wrong_scale_of_words_is_detected():
+    """Negative control: the field is twenty times smaller than both components assume."""
+    found = averaged_ranks(with_block("third power"), 2, wrong_scale=0.05, words=True)
+    assert min(p_values(found)) < DETECTED
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::graphuq.errors.NotConvergedWarning")
 @pytest.mark.parametrize("tail", [False, True])
 @pytest.mark.parametrize("kind", HIERARCHICAL)
 def test_hyperparameters_are_calibrated(kind, tail):

@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 from pyarrow import parquet
 from scipy.sparse import csr_array
+from scipy.special import logsumexp
 
 import graphuq as gq
 from graphuq.classifier.stored import sample
@@ -16,6 +17,7 @@ from graphuq.engine.store import Stage
 from graphuq.engine.tasks import Tasks
 from graphuq.errors import FarRowsWarning, InvalidInput
 from graphuq.graphs.column_ranges import ColumnRanges
+from graphuq.models.learnt_odds import BLOCKS, _stored
 
 
 def crabs(n_rows=900, seed=0):
@@ -182,6 +184,28 @@ def test_few_variables_are_chosen_and_known_at_every_row(tmp_path, monkeypatch):
     monkeypatch.setattr("graphuq.models.average.screened", None)  # it is in the store
     again = gq.GraphClassifier(store=stored.store).fit(X[:800], given)
     np.testing.assert_array_equal(again.predict_proba(X), stored.predict_proba(X))
+
+
+def test_functions_of_few_variables_have_the_dense_covariance_in_a_store(tmp_path):
+    """Of one number and one category, by hand; the prior of the set counts once."""
+    X, _ = hidden(95)
+    kind = X[:, 17:].argmax(axis=1)
+    classes = (np.abs(X[:, 4]) + (kind == 1) > 1).astype(int)
+    apart = [np.abs(X[:, None, 4] - X[None, :, 4]), (kind[:, None] != kind).astype(float)]
+    mean = sum(one / one.sum() * (95 * 94) for one in apart) / 2
+    for fit in both(X.astype(np.float32), few_labels(classes, 30), tmp_path):
+        posterior = fit.result_.posterior
+        block = posterior.spectrum.blocks[-1]
+        assert np.flatnonzero(np.isfinite(block.scales)).tolist() == [4, 17, 18, 19]
+        values = block.values @ block.values.T
+        rates = [r for r in (0.5, 2.0, 8.0) if np.allclose(values, np.exp(-r * mean), atol=1e-4)]
+        assert len(rates) == 1
+        of_set = -np.log(18 * (18 * 17 / 2) * 3)
+        assert block.log_prior == pytest.approx(of_set)
+        own, logs = posterior.prior, posterior.prior.log_probabilities
+        few, graph = (logsumexp(logs[own.uses(n)]) for n in ("few variables", "eigenpairs"))
+        of_block = _stored(BLOCKS)["exponential"] @ [1.0, np.log(30), np.log(2)]
+        assert few - graph == pytest.approx(of_block + of_set)
 
 
 def test_labels_are_added_and_withdrawn(fits, tmp_path, monkeypatch):

@@ -4,6 +4,8 @@ import itertools
 
 import numpy as np
 import pytest
+from scipy.special import comb
+from scipy.stats import multivariate_normal
 
 import graphuq as gq
 from graphuq.errors import IncompatibleParts
@@ -11,6 +13,7 @@ from graphuq.inference.model_average import screened
 from graphuq.models import Labels
 from graphuq.models.common_component import OWN_SHARE, common_log_odds
 from graphuq.models.few_variables import log_prior_of_sets, with_few_variables
+from graphuq.models.learnt_odds import learnt_mixture
 
 RNG = np.random.default_rng(0)
 
@@ -124,6 +127,55 @@ def test_each_tag_has_its_own_few_variables():
         found = np.exp(posterior.prior.log_probabilities)
         np.testing.assert_allclose(found, odds[kept] / odds[kept].sum(), rtol=1e-9)
         assert len(posterior.labels) == len(labels.codes)
+
+
+def test_odds_of_tags_are_those_of_dense_covariances_and_exact_evidences():
+    """Functions of few variables by hand: their covariance, and the prior of a set, once a tag."""
+    X = np.random.default_rng(2).random((60, 4))
+    basis = gq.Basis.of(gq.graphs.knn_graph(X, n_neighbors=6), n_eigenpairs=10)
+    basis = basis.with_blocks(["exponential"])
+    nodes = np.arange(0, 60, 6)
+    several = [Labels(nodes, (X[nodes, j] > np.median(X[nodes, j])).astype(int), 2) for j in (2, 1)]
+    found = gq.models.Average(label_design="random").posteriors(basis, several)
+    plain = learnt_mixture(basis, 2, len(nodes))
+    is_exponential = plain.uses("exponential")
+    n_few = is_exponential.sum()
+    prior = np.exp(np.append(plain.log_probabilities, plain.log_probabilities[is_exponential]))
+    scales = [terms[0].scale for terms in np.array(plain.components)[is_exponential].tolist()]
+    columns = basis.basis[nodes]
+    own = [columns * plain.only(m).spectral_std(basis).modes for m in range(plain.n_components)]
+    evidences, of_sets = [], []
+    for labels, posterior in zip(several, found, strict=True):
+        block = posterior.spectrum.blocks[-1]
+        chosen = np.flatnonzero(np.isfinite(block.scales))
+        apart = np.abs(X.T[:, :, None] - X.T[:, None, :])[chosen]
+        apart /= apart.sum(axis=(1, 2), keepdims=True) / (60 * 59)
+        values = block.values @ block.values.T
+        [dense] = [
+            one
+            for one in (np.exp(-rate * apart.mean(axis=0)) for rate in (0.5, 2.0, 8.0))
+            if np.allclose(one, values, atol=1e-4)
+        ]
+        of_sets.append(-np.log(4 * comb(4, len(chosen)) * 3))
+        few = [scale**2 * dense[np.ix_(nodes, nodes)] for scale in scales]
+        covariances = [*(one @ one.T for one in own), *few]
+        evidences.append([probability_of(labels.codes, one) for one in covariances])
+    uses = np.arange(len(prior)) >= len(prior) - n_few
+    joint = np.array(evidences) * np.exp(np.outer(of_sets, uses))
+    expected = by_two_sums(prior / prior.sum(), joint / joint.max())
+    for posterior, odds, of_set in zip(found, expected, of_sets, strict=True):
+        odds = odds * np.exp(of_set * uses)
+        assert posterior.spectrum.has("exponential")
+        np.testing.assert_allclose(
+            np.exp(posterior.prior.log_probabilities), odds / odds.sum(), rtol=0.06
+        )
+
+
+def probability_of(codes, covariance):
+    """Return the probability of two classes: that a Gaussian with the probit's noise has signs."""
+    signs = np.where(codes == 1, -1.0, 1.0)
+    noisy = np.outer(signs, signs) * (covariance + np.eye(len(codes)))
+    return multivariate_normal(np.zeros(len(codes)), noisy, seed=0).cdf(np.zeros(len(codes)))
 
 
 def by_two_sums(prior, evidences):
