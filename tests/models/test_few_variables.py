@@ -1,6 +1,7 @@
 """The default on tables whose classes depend on few of many variables."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import sparse
 
@@ -141,3 +142,19 @@ def test_the_likeliest_component_may_be_of_few_variables():
     found = gq.GraphClassifier(model=gq.models.Likeliest()).fit(X, y)
     assert found.result_.posterior.prior.blocks == ["few variables"]
     assert (found.transduction_[y < 0] == classes[y < 0]).mean() > 0.9
+
+
+def test_thirty_of_the_labels_do_not_forget_variables_that_all_of_them_find():
+    """Which thirty these are depends on the order of the rows; the answer did, too."""
+    rng = np.random.default_rng(1)
+    kind = rng.integers(15, size=200)
+    classes = kind % 4
+    columns = {"kind": [f"kind {k}" for k in kind]}
+    for j in range(4):
+        columns[f"x{j}"] = rng.normal(size=4)[classes] + rng.normal(size=200)
+    X = gq.TableEncoder().fit_transform(pd.DataFrame(columns))
+    y = np.where(np.arange(200) < 60, classes, -1)
+    for seed in (0, 2):
+        rows = np.random.default_rng(seed).permutation(200)
+        found = gq.GraphClassifier(inference="expectation-propagation").fit(X[rows], y[rows])
+        assert gq.results.block_weights(found.result_)["few variables"] > 0.2

@@ -10,7 +10,7 @@ from scipy.special import chdtr, logsumexp, softmax
 
 from graphuq.distributions import Categorical
 from graphuq.errors import IncompatibleParts, require
-from graphuq.inference.model_average import N_CHECKED, Screened, keep_screened, screened
+from graphuq.inference.model_average import Screened, keep_screened, screened
 from graphuq.likelihoods import Probit
 from graphuq.models.base import Model, eigenpairs_of
 from graphuq.models.common_component import common_log_odds
@@ -22,8 +22,7 @@ from graphuq.posterior.posterior import Posterior
 from graphuq.spectrum import Basis, Laplacian, SpectralBasis
 from graphuq.spectrum.blocks import EIGENPAIRS
 
-# Probability from which the components of a block are kept, given all labels, and given 30 of them.
-MIN_SHARE, MIN_SHARE_OF_SOME = 1e-2, 1e-3
+MIN_SHARE = 1e-2  # probability from which the components of a block are kept, given all labels
 SHARPNESS = 0.39  # log power of an average's probabilities, with one label a class
 MIN_EQUAL = 2  # labels of each class, from which equal numbers tell that someone chose them
 CHANCE = 0.05  # of random labels that nearly equal numbers may have, at most, to tell the same
@@ -178,10 +177,13 @@ def sharpness_of(n_labels: int, n_classes: int) -> float:
 def _likely_blocks(average: Posterior, found: Screened) -> list[str] | None:
     """Return the blocks that the screening leaves probable, or None for all of them."""
     prior: Any = average.prior
-    shares = softmax(found.log_weights)
     names = [block.name for block in average.spectrum.blocks]
-    least = MIN_SHARE if len(average.labels) <= N_CHECKED else MIN_SHARE_OF_SOME
-    kept = [n for n in names if shares[prior.uses(n)[found.numbers]].sum() >= least]
+    if found.n_more:  # some labels alone: more of them may yet lift a block that is behind
+        left = found.numbers[found.near(np.array(prior.blocks)[found.numbers])]
+        kept = [name for name in names if prior.uses(name)[left].any()]
+    else:
+        shares = softmax(found.log_weights)
+        kept = [n for n in names if shares[prior.uses(n)[found.numbers]].sum() >= MIN_SHARE]
     return None if kept == names else kept
 
 

@@ -202,22 +202,29 @@ class Screened(NamedTuple):
         Numbers of the components in the prior.
     fits : list of Component or None
         Their fits, if these are to all labels.
+    n_more : int
+        Labels that are not looked at.
     """
 
     log_weights: Float[np.ndarray, " m"]
     numbers: Int[np.ndarray, " m"]
     fits: list[Component] | None
+    n_more: int
+
+    def near(self, blocks: Any) -> Int[np.ndarray, " k"]:
+        """Return places of the components that these labels do not leave far behind."""
+        return likely_places(self.log_weights, blocks, FAR_BEHIND, float(np.sqrt(self.n_more)))
 
 
 def screened(posterior: Posterior) -> Screened:
     """Return the weight of each component given 30 of the labels, or all."""
-    given, few = Components.of(posterior), len(posterior.labels) <= N_CHECKED
-    if not few:
+    given, n_more = Components.of(posterior), max(0, len(posterior.labels) - N_CHECKED)
+    if n_more:
         given, _ = some_of(given, N_CHECKED)
-    fits = given.fit(EVIDENCE_TOLERANCE if few else ROUGH_TOLERANCE)
+    fits = given.fit(ROUGH_TOLERANCE if n_more else EVIDENCE_TOLERANCE)
     logs = given.log_prior + [one.log_evidence for one in fits]
     known = logs if np.isfinite(logs).any() else given.log_prior
-    return Screened(known, given.numbers, fits if few else None)
+    return Screened(known, given.numbers, None if n_more else fits, n_more)
 
 
 def keep_screened(
@@ -244,7 +251,7 @@ def keep_screened(
         )
         for m in own
     ]
-    vars(posterior)[KEPT] = Screened(found.log_weights[own], found.numbers[own], fits)
+    vars(posterior)[KEPT] = Screened(found.log_weights[own], found.numbers[own], fits, found.n_more)
 
 
 @contextmanager
@@ -270,29 +277,20 @@ def fits_of(posterior: Posterior) -> tuple[Components, list[Component]]:
 
 
 def _near(posterior: Posterior) -> tuple[Components, Screened]:
-    """Return components, and their screening, which is used up if the posterior keeps one.
-
-    With more than 30 labels they are those that 30 of them do not leave far behind.
-    """
+    """Return `Screened.near` components, and their screening, which is used up if it was kept."""
     given = Components.of(posterior)
     kept: Screened | None = vars(posterior).pop(KEPT, None)
     found = screened(posterior) if kept is None else kept
     if found.fits is not None:
         return given, found
-    n_more = len(posterior.labels) - N_CHECKED
-    near = likely_places(found.log_weights, given.blocks, FAR_BEHIND, float(np.sqrt(n_more)))
-    given = given.at(slice(None), near)
-    return given, Screened(found.log_weights[near], given.numbers, None)
+    given = given.at(slice(None), near := found.near(given.blocks))
+    return given, Screened(found.log_weights[near], given.numbers, None, found.n_more)
 
 
 def likely_places(
     logs: Float[np.ndarray, " M"], blocks: Any, behind: float, reach: float
 ) -> Int[np.ndarray, " m"]:
-    """Return places of the components that are left.
-
-    They are those that are not far behind the likeliest, and the likeliest of each block that is
-    in reach.
-    """
+    """Return places of the components that are not far behind, and the best of blocks in reach."""
     least = logs.max() - behind
     kept = logs >= least
     for block in np.unique(blocks):
@@ -367,8 +365,7 @@ class _Reach:
 def some_of(given: Components, n: int) -> tuple[Components, Int[np.ndarray, " n"]]:
     """Return n labels, in a random order whose beginnings have the shares of all classes.
 
-    How smooth a field is, only several labels of a class tell. So the labels are of as many
-    classes as have three on average, the commonest first, and there are no other classes.
+    They are of as many classes as have three on average, the commonest first, and of no others.
 
     Returns
     -------
