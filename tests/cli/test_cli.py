@@ -681,3 +681,11 @@ def test_wrong_labels_are_named(tmp_path, capsys):
     printed = capsys.readouterr().out
     assert printed.count("labels to check: ") == 1
     assert f"labels to check: row4 (given {table['label'][4]}; " in printed
+
+
+def test_the_package_runs_as_a_module():
+    import subprocess
+
+    command = [sys.executable, "-m", "graphuq", "--version"]
+    printed = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    assert gq.__version__ in printed

@@ -178,3 +178,20 @@ def test_all_columns_that_stop_a_run_are_named_at_once(tmp_path, capsys):
         f"names in 'name', 'ticket', 'cabin no'; add {told}\n"
     )
     assert run([*command, *shlex.split(told)]) == 0
+
+
+@pytest.mark.parametrize(
+    ("texts", "remedy"),
+    [
+        ([f"N{k}" for k in range(N)], "--drop a, or say what it is: --id-column a, --kind a=categ"),
+        ([f"N{min(k, 90)}" for k in range(N)], "or say what it is: --kind a=categ"),
+        ([""] * N, "no value in any row; add --drop a\n"),
+    ],
+)
+def test_a_column_is_offered_as_ids_only_if_it_may_hold_them(tmp_path, capsys, texts, remedy):
+    """The penguins' 'Individual ID' repeats: --id-column was offered, and refused then."""
+    table = TABLE[["zip"]].assign(a=texts, label=np.where(CLASS, "x", "y"))
+    table.to_csv(tmp_path / "t.csv", index=False)
+    command = ["classify", str(tmp_path / "t.csv"), "--label-column", "label", "--quiet"]
+    assert run([*command, "--encode", "--impute", "-o", str(tmp_path / "out")]) == 2
+    assert remedy in capsys.readouterr().err

@@ -9,7 +9,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from jaxtyping import Bool, Float
 
-from graphuq.classifier.table_encoder.refusals import CORRECT, DROP, RefusedColumn
+from graphuq.classifier.table_encoder.refusals import (
+    CORRECT,
+    DROP,
+    NAMES,
+    SAME_NAMES,
+    RefusedColumn,
+)
 from graphuq.errors import require
 from graphuq.utils.text_numbers import to_numbers
 from graphuq.utils.written.dates import DateFormat, days_of, formats_of_dates
@@ -177,6 +183,7 @@ def _reading_of_texts(name: str, filled: "pd.Series", decimal: str | None) -> Re
             SAY_KIND.format(name),
             "texts like names",
             DROP,
+            NAMES if n_different == len(texts) else SAME_NAMES,
         )
     if n_different > MAX_CATEGORIES:
         raise RefusedColumn(

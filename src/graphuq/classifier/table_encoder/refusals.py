@@ -7,7 +7,7 @@ from graphuq.errors import MAX_MESSAGE, InvalidInput
 from graphuq.utils.written.gaps import is_gap_word
 
 DROP, ENCODE, IMPUTE, CORRECT = "--drop", "--encode", "--impute", ""
-CODES = "texts among numbers"
+CODES, NAMES, SAME_NAMES = "texts among numbers", "texts all different", "texts that repeat"
 ROOM = MAX_MESSAGE - 15  # characters of problem and remedy
 MENDS = {
     ENCODE: ("use encode=True", ENCODE),
@@ -18,7 +18,9 @@ MENDS = {
 """What to do about columns, in Python and at the command line."""
 
 ALONE = {
-    DROP: "add --drop {0}, or say what it is: --id-column {0}, --kind {0}=category",
+    DROP: "add --drop {0}",
+    NAMES: "add --drop {0}, or say what it is: --id-column {0}, --kind {0}=category",
+    SAME_NAMES: "add --drop {0}, or say what it is: --kind {0}=category",
     ENCODE: "add --encode, or name it with --drop, --id-column, --label-column or --truth-column",
     IMPUTE: "fill them, or add --impute or --drop {0}",
     CODES: "add --impute if they are gaps, or --encode --kind {0}=category if {0} holds codes",
