@@ -240,6 +240,24 @@ def test_tables_of_gephi(classify, tmp_path, capsys):
     pd.testing.assert_frame_equal(pd.read_csv(tmp_path / "gephi" / "predictions.csv"), expected)
 
 
+@pytest.mark.filterwarnings("default::graphuq.errors.GraphuqWarning")
+def test_nodes_of_labels_without_an_edge(tmp_path, capsys):
+    """Gephi's table of nodes has those without edges, too; only a label of one is lost."""
+    EDGES.to_csv(tmp_path / "edges.csv", index=False)
+    nodes = pd.DataFrame({"id": ["p0", "p33", "alone"], "label": ["Mr. Hi", "Officer", ""]})
+    nodes.to_csv(tmp_path / "nodes.csv", index=False)
+    command = ["classify", str(tmp_path / "edges.csv"), "--edges", "source,target,ties", "--quiet"]
+    command += ["--labels", str(tmp_path / "nodes.csv"), "-o", str(tmp_path / "out"), *ONE_MODEL]
+    assert run(command) == 0
+    assert "1 id(s) without a label that the table lacks, such as ['alone']; they get no" in (
+        capsys.readouterr().err
+    )
+    assert len(pd.read_csv(tmp_path / "out" / "predictions.csv")) == 34
+    nodes.assign(label=["Mr. Hi", "Officer", "Officer"]).to_csv(tmp_path / "nodes.csv", index=False)
+    assert run(command) == 2
+    assert "1 label(s) with ids that the table lacks, such as ['alone']" in capsys.readouterr().err
+
+
 def test_a_file_of_a_graph_beside_a_table(tmp_path):
     people = pd.DataFrame({"name": TRUTH.index, "x": np.arange(34) % 5 + 0.5})
     people["known"] = [TRUTH[name] if name in ("p0", "p33") else "" for name in TRUTH.index]

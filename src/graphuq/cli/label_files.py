@@ -8,11 +8,12 @@ import numpy as np
 from graphuq.cli.columns import check_column, same_name
 from graphuq.cli.frames import as_text, format_of_file, read_frame
 from graphuq.cli.tables import check_ids
-from graphuq.errors import InvalidInput, require
+from graphuq.errors import GraphuqWarning, InvalidInput, require
 from graphuq.results.formats import Csv
 from graphuq.utils.gate import require_file
 from graphuq.utils.near_names import did_you_mean
 from graphuq.utils.spreadsheets import unmarked
+from graphuq.utils.user_warnings import warn_user
 
 ID = "id"  # column of the ids, in capitals or not
 MANY = 20  # labels that may all be different
@@ -44,21 +45,23 @@ def read_labels(
     Raises
     ------
     InvalidInput
-        If an id is not among ``ids``, or repeats; if the table has a column of ids that is not
-        used. An id is the name of a row, or its number from 0
-        if the table names none, and is never counted in another way.
+        If an id with a label is not among ``ids``, or an id repeats; if the table has a column of
+        ids that is not used. An id is the name of a row, or its number from 0 if the table names
+        none, and is never counted in another way.
     StorageError
         If the file cannot be read.
     """
     labels = _labels_by_id(path, column, told, others, id_columns)
     unknown = np.setdiff1d(list(labels), ids)
     refuse_other_count(unknown, ids)
-    if len(unknown):
-        words = (
-            f"{len(unknown)} label(s) with ids that the table lacks, such as {[str(unknown[0])]}"
-        )
+    given = [name for name in unknown.tolist() if labels[name]]
+    if given:
+        words = f"{len(given)} label(s) with ids that the table lacks, such as {given[:1]}"
         remedy = f"use ids of the table, such as {ids[:3].tolist()}"
-        raise InvalidInput("labels", words, did_you_mean(unknown[0], ids, remedy))
+        raise InvalidInput("labels", words, did_you_mean(given[0], ids, remedy))
+    if len(unknown):
+        words = f"labels: {len(unknown)} id(s) without a label that the table lacks, such as"
+        warn_user(f"{words} {unknown[:1].tolist()}; they get no answer", GraphuqWarning)
     return np.array([labels.get(identifier, "") for identifier in ids.tolist()], dtype=str)
 
 
