@@ -187,7 +187,7 @@ def test_few_variables_are_chosen_and_known_at_every_row(tmp_path, monkeypatch):
 
 
 def test_functions_of_few_variables_have_the_dense_covariance_in_a_store(tmp_path):
-    """The covariance is that of a number and a category by hand; the set has its prior once."""
+    """It is computed by hand for one number and one category; the prior counts once."""
     X, _ = hidden(95)
     kind = X[:, 17:].argmax(axis=1)
     classes = (np.abs(X[:, 4]) + (kind == 1) > 1).astype(int)
