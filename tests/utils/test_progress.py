@@ -5,6 +5,7 @@ import types
 
 import pytest
 
+from graphuq.errors import InvalidInput
 from graphuq.utils import progress
 
 
@@ -87,3 +88,24 @@ def test_a_terminal_has_a_bar(monkeypatch, capsys):
 
 def test_a_callback_is_passed_on():
     assert progress.reporting(print).__enter__() is print
+
+
+def test_a_cell_of_marimo_has_the_line_as_its_output(monkeypatch):
+    """Its output is replaced while the cell runs; the kernel knows no IPython."""
+    texts = []
+    marimo = types.ModuleType("marimo")
+    marimo.running_in_notebook = lambda: True
+    marimo.output = types.SimpleNamespace(replace=texts.append)
+    monkeypatch.setitem(sys.modules, "marimo", marimo)
+    monkeypatch.setattr(progress, "require_extra", lambda name: pytest.fail("needs a package"))
+    with progress.reporting(True) as report:
+        report("sampling", 1, 9, 0.25)
+    assert [text.partition(",")[0] for text in texts] == ["sampling 1/9 steps", "sampling: done"]
+    marimo.running_in_notebook = lambda: False  # imported, as by a script
+    assert progress._line_of_notebook() is None
+
+
+@pytest.mark.parametrize("wrong", ["bar", 1, []])
+def test_what_is_no_function_is_refused_before_any_work(wrong):
+    with pytest.raises(InvalidInput, match=r"progress: .* use True, give a callback, or leave it"):
+        progress.reporting(wrong).__enter__()

@@ -7,6 +7,8 @@ from contextlib import contextmanager
 from importlib import import_module
 from typing import Any, TypeAlias
 
+from graphuq.errors import require
+from graphuq.utils.checks import describe
 from graphuq.utils.extras import require_extra
 
 Progress: TypeAlias = Callable[[str, int, int, float], None]
@@ -23,7 +25,19 @@ MIN_SECONDS = 0.2  # between two changes of the line in a notebook
 
 @contextmanager
 def reporting(progress: bool | Progress) -> Iterator[Progress | None]:
-    """Yield the callback for an argument ``progress``: a bar for True, the callback, or None."""
+    """Yield the callback for an argument ``progress``: a bar for True, the callback, or None.
+
+    Raises
+    ------
+    InvalidInput
+        If it is neither truth value nor function.
+    """
+    require(
+        progress is None or isinstance(progress, bool) or callable(progress),
+        "progress",
+        f"{describe(progress)} is not a function",
+        "use True, give a callback, or leave it out",
+    )
     if progress is True:
         with progress_bar() as report:
             yield report
@@ -38,8 +52,9 @@ def progress_bar(number: str = "acceptance") -> Iterator[Progress]:
     It draws a bar on standard error, or in a notebook a line that is replaced in its place, which
     needs no package.
     """
-    if _in_notebook():
-        with _notebook_line(number) as report:
+    show = _line_of_notebook()
+    if show is not None:
+        with _notebook_line(number, show) as report:
             yield report
         return
     require_extra("progress")
@@ -76,25 +91,32 @@ def _counted(phase: str, number: str, value: float) -> str:
     return COUNTED.get(phase, f"steps, {number} {value:.2f}")
 
 
-def _in_notebook() -> bool:
-    """Return whether a kernel of Jupyter runs this process."""
+def _line_of_notebook() -> Callable[[str], None] | None:
+    """Return what writes and rewrites a line of a notebook of marimo or Jupyter, or None."""
+    marimo: Any = sys.modules.get("marimo")
+    if marimo is not None and marimo.running_in_notebook():
+        return lambda text: marimo.output.replace(text)
     ipython: Any = sys.modules.get("IPython")
-    return ipython is not None and hasattr(ipython.get_ipython(), "kernel")
-
-
-@contextmanager
-def _notebook_line(number: str) -> Iterator[Progress]:
-    """Yield a callback that shows a line of text below the cell; the last one stays."""
+    if ipython is None or not hasattr(ipython.get_ipython(), "kernel"):
+        return None
     display: Any = import_module("IPython.display").display
-    start = time.monotonic()
-    shown: dict[str, Any] = {"line": None, "phase": "", "at": -MIN_SECONDS}
+    lines: list[Any] = []
 
     def show(text: str) -> None:
         content = {"text/plain": text}
-        if shown["line"] is None:
-            shown["line"] = display(content, raw=True, display_id=True)
+        if lines:
+            lines[0].update(content, raw=True)
         else:
-            shown["line"].update(content, raw=True)
+            lines.append(display(content, raw=True, display_id=True))
+
+    return show
+
+
+@contextmanager
+def _notebook_line(number: str, show: Callable[[str], None]) -> Iterator[Progress]:
+    """Yield a callback that shows a line of text in a notebook; the last one stays."""
+    start = time.monotonic()
+    shown: dict[str, Any] = {"phase": "", "at": -MIN_SECONDS}
 
     def report(phase: str, done: int, total: int, value: float) -> None:
         elapsed = time.monotonic() - start
