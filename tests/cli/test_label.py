@@ -413,6 +413,7 @@ def test_ctrl_c_ends_the_page_and_writes_the_tables(csv, tmp_path):
         (["{csv}", "--image-column", "name"], "'row0' is not of a known type"),
         (["--images", ".", "--text-column", "x"], "--text-column: given beside --images"),
         (["--images", "nowhere"], "there is no folder 'nowhere'"),
+        (["{texts}"], ", but .txt; use .png, .jpg, .jpeg, .gif, .webp, .bmp; texts are rows of a"),
         (["nowhere.csv"], "there is no file 'nowhere.csv'"),
         (["{csv}", "--text-column", "body", "--features", "{short}"], "2 rows for 40 items"),
         (["{csv}", "--text-column", "body", "--pca", "2"], "given beside words"),
@@ -446,6 +447,9 @@ def test_errors(arguments, message, csv, tmp_path, capsys, opened):
     np.save(files["short"], np.zeros((2, 2)))
     files["broken"].write_bytes(b"broken")
     files["pictures"] = tmp_path / "list.csv"
+    files["texts"] = tmp_path / "texts"
+    files["texts"].mkdir()
+    (files["texts"] / "a.txt").write_text("a text")
     files["weights"] = tmp_path / "w.npz"
     sparse.save_npz(files["weights"], sparse.eye_array(3, format="csr"))
     arguments = [argument.format(csv=csv, **files) for argument in arguments]

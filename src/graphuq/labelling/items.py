@@ -218,7 +218,10 @@ class PictureFiles(Items):
         root = Path(folder)
         require(root.is_dir(), "images", f"there is no folder '{folder}'", "name a folder")
         found = sorted(p for p in root.resolve().rglob("*") if p.suffix.lower() in PICTURES)
-        require(found, "images", f"no pictures in '{folder}'", f"use {', '.join(PICTURES)}")
+        others = sorted({p.suffix.lower() for p in root.rglob("*") if p.is_file()} - {""})
+        held = f", but {', '.join(others[:3])}" if others else ""
+        remedy = f"use {', '.join(PICTURES)}; texts are rows of a table, with --text-column"
+        require(found, "images", f"no pictures in '{folder}'{held}", remedy)
         return cls(root, found)
 
     def content(self, row: int) -> dict[str, Any]:
