@@ -331,3 +331,14 @@ def test_what_is_no_graph_is_one_line(name, content, more, words, tmp_path, caps
     error = capsys.readouterr().err
     assert re.search(words, error)
     assert error.count("\n") == 1
+
+
+def test_a_table_of_nodes_without_features_is_told_how_a_network_is_read(tmp_path, capsys):
+    EDGES.to_csv(tmp_path / "edges.csv", index=False)
+    nodes = pd.DataFrame({"id": ["p0", "p33", "p5"], "label": ["Mr. Hi", "Officer", ""]})
+    nodes.to_csv(tmp_path / "nodes.csv", index=False)
+    command = ["classify", str(tmp_path / "nodes.csv"), "--label-column", "label"]
+    command += ["--id-column", "id", "-o", str(tmp_path / "out"), "--quiet"]
+    for more in ([], ["--encode"], ["--graph", str(tmp_path / "edges.csv")]):
+        assert run([*command, *more]) == 2
+        assert "--edges A,B --labels NODES.csv" in capsys.readouterr().err

@@ -38,6 +38,17 @@ def feature_columns_of(present: list[str], required: Sequence[str]) -> list[str]
     return list(required)
 
 
+def require_features(frame: Any) -> None:
+    """Raise `InvalidInput` if a table has no column that could be a feature."""
+    require(
+        frame.shape[1] > 0,
+        "file",
+        "no feature columns",
+        "give at least one column of numbers; a network alone is read by "
+        "'classify EDGES.csv --edges A,B --labels NODES.csv'",
+    )
+
+
 def check_column(
     column: str, columns: list[str], remedy: str = "name a column of the file"
 ) -> None:

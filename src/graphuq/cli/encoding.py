@@ -5,7 +5,7 @@ from pathlib import Path
 
 from graphuq.classifier.table_encoder import TableEncoder
 from graphuq.classifier.table_encoder.refusals import RefusedColumns
-from graphuq.cli.columns import feature_columns_of
+from graphuq.cli.columns import feature_columns_of, require_features
 from graphuq.cli.contents import Contents
 from graphuq.cli.frames import GAPS, format_of_file, read_columns
 from graphuq.errors import require
@@ -86,7 +86,7 @@ def read_encoded(
     found = found.without(sorted({*GAPS, *encoder.missing_values}))
     frame = read_columns(path, special, dropped, found, as_texts)
     rest = frame.features
-    require(rest.shape[1] > 0, "file", "no feature columns", "give at least one")
+    require_features(rest)
     names = encoder.feature_names_in_.tolist() if fitted else []
     rest = rest[feature_columns_of([str(name) for name in rest.columns], names)]
     try:

@@ -19,7 +19,7 @@ from graphuq.classifier.table_encoder.refusals import (
     empty_cells,
     not_finite,
 )
-from graphuq.cli.columns import check_column, feature_columns_of, generated_names
+from graphuq.cli.columns import check_column, feature_columns_of, generated_names, require_features
 from graphuq.cli.contents import Contents
 from graphuq.cli.frames import GAPS, as_text, format_of_file, names_in, read_columns
 from graphuq.errors import InvalidInput, require
@@ -307,7 +307,7 @@ def _numeric(
     InvalidInput
         If columns hold something else or have empty cells; all of them are named.
     """
-    require(frame.shape[1] > 0, "file", "no feature columns", "give at least one column of numbers")
+    require_features(frame)
     require(len(frame) > 0, "file", "no rows below the header", "give at least 2 rows")
     if all(frame[name].dtype.kind in "biuf" for name in frame.columns):
         features = frame.to_numpy(dtype=np.float64)
