@@ -73,6 +73,18 @@ def test_covariance_of_more_nodes_than_landmarks_is_close():
     np.testing.assert_allclose(found @ found.T, covariance(few), atol=1e-6)
 
 
+def test_functions_do_not_depend_on_the_order_of_the_rows():
+    rng = np.random.default_rng(3)
+    rows = np.column_stack([rng.lognormal(size=300), rng.normal(size=300) - 7, np.ones(300)])
+    order, scales = rng.permutation(300), np.array([0.5, np.inf, np.inf])
+    for make in (ExponentialFunctions, lambda rows: gq.FunctionsOfFew(rows, scales)):
+        found, other = make(rows).values[order], make(rows[order]).values
+        np.testing.assert_allclose(other @ other.T, found @ found.T, atol=1e-8)
+    found = ExponentialFunctions(rows).values
+    scaled = ExponentialFunctions(rows * [1e5, 1e-3, 1.0] + 2.0).values
+    np.testing.assert_allclose(scaled @ scaled.T, found @ found.T, atol=1e-6)
+
+
 def test_wide_and_sparse_features_have_no_exponential_functions():
     """With many columns all distances are nearly equal; sparse columns are seldom a table."""
     wide = np.random.default_rng(2).normal(size=(80, 101))

@@ -16,8 +16,9 @@ from graphuq.spectrum.exponential import (
     EXPONENTIAL,
     ExponentialColumns,
     Landmarks,
+    evenly_along,
     has_exponential,
-    landmark_rows,
+    line_of,
 )
 from graphuq.spectrum.powers import (
     POWER,
@@ -61,7 +62,8 @@ def compute(stage: Stage, parts: Stage, ranges: ColumnRanges, tasks: Tasks) -> N
     variables = Variables.of(moments, low, high) if len(centre) <= EXACT_WIDTH else None
     if variables is not None and has_exponential(variables):
         scales = variables.scales
-        rows = parts.parts("place", parts.record["blocks"]).take(landmark_rows(n_rows))
+        lines = tasks.map(_line_part, [(parts, p, ranges) for p in numbers], "functions")
+        rows = evenly_along(np.concatenate(lines))
         landmarks = Landmarks(scales, parts.parts("features", starts).take(rows).astype(float))
         sums = tasks.map(_distances_part, [(parts, p, landmarks) for p in numbers], "functions")
         columns = landmarks.columns(landmarks.rate(sum(sums), n_rows))
@@ -121,6 +123,11 @@ def _covariance_part(parts: Stage, p: int, centre: Float[np.ndarray, " d"]) -> n
         some = rows[begin : begin + ROWS] - centre
         total += some.T @ some
     return total
+
+
+def _line_part(parts: Stage, p: int, ranges: ColumnRanges) -> Float[np.ndarray, " R"]:
+    """Return where the rows of a part lie on the line along which landmarks are chosen."""
+    return line_of(parts.load("features", p), ranges)
 
 
 def _distances_part(parts: Stage, p: int, landmarks: Landmarks) -> float:

@@ -15,12 +15,14 @@ from jaxtyping import Float, Int
 from scipy.linalg import eigh
 from scipy.spatial.distance import cdist
 
+from graphuq.graphs.column_ranges import ColumnRanges
 from graphuq.graphs.variables import Variables, variables_of
 from graphuq.spectrum.feature_block import FeatureBlock
 from graphuq.utils.concurrency import cached_property
 
 EXPONENTIAL = "exponential"
 RATE = 0.5  # of the decay per mean distance; docs/archive/blocks.md has others
+DECIMALS = 9  # of means of columns, the rest being errors of rounding
 N_LANDMARKS = 100  # nodes from which the covariance is known
 MAX_VARIABLES = 100  # with more, all distances are nearly equal and the block gains nothing
 SMALLEST = 1e-6  # eigenvalue of the landmarks' covariance, relative to the largest, that is kept
@@ -43,8 +45,6 @@ class ExponentialFunctions(FeatureBlock):
     features : array_like, shape (N, d)
         Each feature is divided by its standard deviation first; see `graphuq.graphs.variables` for
         categories.
-    rng : int, default 0
-        Of the 100 nodes that are drawn.
 
     Raises
     ------
@@ -59,7 +59,6 @@ class ExponentialFunctions(FeatureBlock):
     (300, 100)
     """
 
-    rng: int = 0
     name = EXPONENTIAL
 
     @cached_property
@@ -83,14 +82,38 @@ class ExponentialFunctions(FeatureBlock):
         variables = variables_of(self.components)
         if variables is None or not variables.n_variables:
             return None
-        landmarks = Landmarks(variables.scales, rows[landmark_rows(len(rows), self.rng)])
+        landmarks = Landmarks(variables.scales, rows[landmark_rows(rows)])
         distances = landmarks.distances(rows)
         return landmarks.columns(landmarks.rate(distances.sum(), len(rows))), distances
 
 
-def landmark_rows(n_rows: int, rng: int = 0) -> Int[np.ndarray, " m"]:
-    """Return the rows from which the covariance is known, in order."""
-    return np.sort(np.random.default_rng(rng).permutation(n_rows)[:N_LANDMARKS])
+def landmark_rows(rows: Float[np.ndarray, "N d"]) -> Int[np.ndarray, " m"]:
+    """Return the rows from which the covariance is known, in any order of the rows the same."""
+    return evenly_along(line_of(rows, ColumnRanges.of(rows)))
+
+
+def line_of(rows: Float[np.ndarray, "B d"], ranges: ColumnRanges) -> Float[np.ndarray, " B"]:
+    """Return where rows lie on a line in a random direction, given the ranges of all columns.
+
+    Columns have the next random number in the order of their means, so that their order in the
+    table has no influence unless means are equal.
+    """
+    found = np.zeros(len(rows))
+    low, width = ranges.low.astype(np.float64), np.subtract(ranges.high, ranges.low, dtype=float)
+    varying = np.flatnonzero(width > 0)
+    means = (ranges.mean[varying] - low[varying]) / width[varying]
+    in_order = varying[np.argsort(np.round(means, DECIMALS), kind="stable")]
+    numbers = np.random.default_rng(0).normal(size=len(varying))
+    for j, number in zip(in_order, numbers, strict=True):
+        found += number * ((rows[:, j].astype(np.float64) - low[j]) / width[j])
+    return found
+
+
+def evenly_along(line: Float[np.ndarray, " N"]) -> Int[np.ndarray, " m"]:
+    """Return up to 100 rows at even steps along the order on a line."""
+    n_landmarks = min(len(line), N_LANDMARKS)
+    steps = (np.arange(n_landmarks) + 0.5) * len(line) / max(1, n_landmarks)
+    return np.argsort(line, kind="stable")[steps.astype(np.intp)]
 
 
 class Landmarks(NamedTuple):

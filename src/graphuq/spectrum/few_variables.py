@@ -84,7 +84,7 @@ class TableInMemory:
     def landmarks(self) -> Float[np.ndarray, "m d"]:
         """Features of the rows from which covariances are known."""
         features = self.components.features
-        return np.asarray(features[landmark_rows(len(features))])
+        return np.asarray(features[landmark_rows(features)])
 
     def rows(self, nodes: Int[np.ndarray, " n"]) -> Float[np.ndarray, "n d"]:
         """Return the features of nodes."""
@@ -100,7 +100,7 @@ def columns_of_scales(
     features: Float[np.ndarray, "N d"], scales: Float[np.ndarray, " d"]
 ) -> ExponentialColumns:
     """Return the columns as a function of a row, given the features of the nodes."""
-    rows = np.asarray(features[landmark_rows(len(features))], dtype=np.float64)
+    rows = np.asarray(features[landmark_rows(features)], dtype=np.float64)
     return Landmarks(scales, rows).columns(-1.0)
 
 
