@@ -4,10 +4,11 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
+from jaxtyping import Float, Int
 from numpy.typing import ArrayLike
 from scipy import stats
 
-from graphuq.errors import ImproperPriorWarning, require
+from graphuq.errors import ImproperPriorWarning, InvalidInput, require
 from graphuq.utils.checks import check_integer, check_number, describe, require_scale
 from graphuq.utils.user_warnings import warn_user
 
@@ -90,6 +91,10 @@ class Distribution:
         """Median of the distribution."""
         return float(self.frozen.median())
 
+    def log_probabilities(self, numbers: Int[np.ndarray, " n"]) -> Float[np.ndarray, " n"]:
+        """Return the log probability of each integer, if values are integers."""
+        return np.asarray(self.frozen.logpmf(numbers))
+
     def up_to(self, high: int) -> "Distribution":
         """Return the distribution of an integer, given that it is at most ``high``."""
         return Categorical(self.frozen.pmf(np.arange(high + 1)))
@@ -142,7 +147,8 @@ class Categorical(Distribution):
         except (TypeError, ValueError):
             require(False, "probabilities", f"{describe(probabilities)}", remedy)
         proper = values.ndim == 1 and len(values) > 1 and bool((values >= 0).all())
-        require(proper and 0 < values.sum() < np.inf, "probabilities", f"{probabilities!r}", remedy)
+        if not (proper and 0 < values.sum() < np.inf):  # only then is the text made
+            raise InvalidInput("probabilities", f"{probabilities!r}", remedy)
         if abs(values.sum() - 1) > ROUNDING:  # so that a stored distribution is made again exactly
             values = values / values.sum()
         self.name, self.parameters = "categorical", tuple(values.tolist())
@@ -151,6 +157,14 @@ class Categorical(Distribution):
     def frozen(self) -> Any:
         """Frozen distribution of SciPy."""
         return stats.rv_discrete(values=(np.arange(len(self.parameters)), self.parameters))
+
+    def log_probabilities(self, numbers: Int[np.ndarray, " n"]) -> Float[np.ndarray, " n"]:
+        """Return the log probability of each number, −∞ of others than 0 to M − 1."""
+        known = (numbers >= 0) & (numbers < len(self.parameters))
+        found = np.full(np.shape(numbers), -np.inf)
+        with np.errstate(divide="ignore"):
+            found[known] = np.log(np.asarray(self.parameters)[numbers[known]])
+        return found
 
     @property
     def discrete(self) -> bool:

@@ -181,8 +181,7 @@ class Mixture(Prior):
         numbers = np.arange(self.n_components)
         if not is_learnt(self.component):
             return np.where(numbers == self.component, 0.0, -np.inf)
-        with np.errstate(divide="ignore"):
-            return np.asarray(self.component.frozen.logpmf(numbers))
+        return self.component.log_probabilities(numbers)
 
     @property
     def on_features(self) -> Bool[np.ndarray, " M"]:

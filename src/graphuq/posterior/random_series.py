@@ -117,10 +117,7 @@ class ProbitSeries(Part):
     def log_prior_truncation(self) -> Float[np.ndarray, " L"]:
         """Return ``log p(k)`` for k = 1, …, ℓ."""
         if is_learnt(self.truncation):
-            result: Float[np.ndarray, " L"] = self.truncation.frozen.logpmf(
-                1 + np.arange(self.n_modes)
-            )
-            return result
+            return self.truncation.log_probabilities(1 + np.arange(self.n_modes))
         values = np.full(self.n_modes, -np.inf)
         values[-1 if self.truncation is None else min(self.truncation, self.n_modes) - 1] = 0.0
         return values
