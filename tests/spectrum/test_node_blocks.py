@@ -47,8 +47,8 @@ def dense_smoothed(X, restart):
     return found
 
 
-def dense_covariance(features, restart):
-    """Return ``1 + c (H Hᵀ)²`` with a mean diagonal of 2."""
+def dense_covariance(features, restart, power=2):
+    """Return ``1 + c (H Hᵀ)^p`` with a mean diagonal of 2."""
     X = features.toarray() if sparse.issparse(features) else features
     present = X.any(axis=1) | (not sparse.issparse(features))
     X = np.where(present[:, None], X - X[present].mean(axis=0), 0)
@@ -57,7 +57,7 @@ def dense_covariance(features, restart):
     H = np.where(present[:, None], H - H[present].mean(axis=0), 0)
     length = np.sqrt((H**2).sum(axis=1))
     H = H / np.where(length > 0, length, 1)[:, None]
-    K = H @ H.T @ H @ H.T
+    K = np.linalg.matrix_power(H @ H.T, power)
     return 1 + K * N / np.trace(K)
 
 
@@ -78,6 +78,14 @@ def test_columns_have_the_covariance_of_smoothed_features(kind, restart):
     np.testing.assert_allclose(F @ F.T, dense_covariance(KINDS[kind], restart), atol=2e-3)
     if kind == "sparse":
         assert not F[5, :-1].any()
+
+
+@pytest.mark.parametrize("power", [1, 3, 17])
+@pytest.mark.parametrize("kind", KINDS)
+def test_powers_of_features_have_their_covariance(kind, power):
+    block = gq.SmoothedFeatures(KINDS[kind], GRAPH, 1.0, power=power)
+    expected = dense_covariance(KINDS[kind], 1.0, power)
+    np.testing.assert_allclose(block.values @ block.values.T, expected, atol=1e-3)
 
 
 def test_rows_of_large_features_are_those_of_their_main_directions(monkeypatch):
@@ -156,12 +164,13 @@ def test_blocks_of_a_given_graph_and_their_sums_are_as_probable_as_the_graph():
     for name, log in zip(prior.blocks, prior.log_probabilities, strict=True):
         total[name] = total.get(name, 0.0) + np.exp(log)
     names = [block.name for block in basis.blocks]
-    given = ["feature graph", "features", *(f"features over graph, {a}" for a in (0.05, 0.1, 0.2))]
-    assert names == ["powers", "whitened linear", *given]
+    powers = [f"features, power {p}" for p in (3, 17)]
+    over = [f"features over graph, {a}" for a in (0.05, 0.1, 0.2)]
+    given = ["feature graph", "features", *powers, *over]
+    assert names == ["whitened linear", *given]
     assert set(total) == {"eigenpairs", *names, *(f"eigenpairs + {name}" for name in given)}
     known = [1, np.log(5), np.log(2)]
-    own = {"powers": "powers", "whitened linear": "whitened linear"}
-    own |= {"feature graph": "whitened graph"}
+    own = {"whitened linear": "whitened linear", "feature graph": "whitened graph"}
     for name, share in total.items():
         odds = np.exp(np.dot(BLOCKS[own[name]], known)) if name in own else 1.0
         odds = 2.0 if name == "eigenpairs" else odds  # learnt components, and steep ones
@@ -179,4 +188,6 @@ def test_what_smoothing_refuses():
         gq.SmoothedFeatures(WORDS, GRAPH, 0)
     with pytest.raises(InvalidInput, match="29 rows, and the graph has 30 nodes"):
         gq.SmoothedFeatures(WORDS[1:], GRAPH)
+    with pytest.raises(InvalidInput, match="power: 0"):
+        gq.SmoothedFeatures(WORDS, GRAPH, power=0)
     assert not unit_rows(np.zeros((3, 2))).any()

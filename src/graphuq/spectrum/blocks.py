@@ -26,7 +26,13 @@ from graphuq.spectrum.few_variables import FEW_VARIABLES, TableInMemory, TableOf
 from graphuq.spectrum.joined import JOINED_GRAPH, JoinedGraph, columns_that_tear
 from graphuq.spectrum.known_blocks import Functions, OtherEigenpairs
 from graphuq.spectrum.node_blocks import NODE_BLOCKS, informed, node_blocks
-from graphuq.spectrum.powers import PowerFunctions, ThirdPower, has_third_power
+from graphuq.spectrum.powers import (
+    POWERS,
+    THIRD_POWER,
+    PowerFunctions,
+    ThirdPower,
+    has_third_power,
+)
 from graphuq.spectrum.solve import laplacian_spectrum
 from graphuq.spectrum.spectrum import Spectrum
 from graphuq.spectrum.whitened import (
@@ -126,8 +132,12 @@ class Basis(SpectralBasis):
             "leave it out",
         )
         settings = {**spectrum.settings, NODE_BLOCKS: [block.name for block in more]}
-        blocks = (*basis.blocks, *more)
-        return Basis(dataclasses.replace(spectrum, settings=settings), blocks, graph.features)
+        own = basis.blocks
+        if graph.has_node_features:  # whose powers are among the other blocks
+            own = tuple(one for one in own if one.name not in (POWERS, THIRD_POWER))
+        return Basis(
+            dataclasses.replace(spectrum, settings=settings), (*own, *more), graph.features
+        )
 
     def with_functions(self, features: MatrixLike | None, before: "Basis | None" = None) -> "Basis":
         """Return the basis with functions of the features; the same without any, or with a tail.

@@ -11,6 +11,7 @@ from scipy import sparse
 from graphuq.graphs import Graph, SelfTuning, knn_graph
 from graphuq.graphs.node_graph import FEATURES
 from graphuq.spectrum.feature_block import FeatureBlock, has_varying_rows
+from graphuq.spectrum.powers import POWER, THIRD
 from graphuq.spectrum.smoothed import SmoothedFeatures, columns_of
 from graphuq.spectrum.solve import laplacian_spectrum
 from graphuq.spectrum.spectrum import Spectrum
@@ -96,6 +97,9 @@ def node_blocks(graph: Graph, laplacian: str, n_eigenpairs: int | None) -> list[
     if sparse.issparse(features):  # rows of zeros stay known as such
         columns = sparse.csr_array(columns)
     blocks.append(SmoothedFeatures(columns, graph, 1.0, FEATURES))
+    for power in (THIRD, POWER):
+        name = f"{FEATURES}, power {power}"
+        blocks.append(SmoothedFeatures(columns, graph, 1.0, name, power))
     for name, own in {graph.settings["name"]: graph, **graph.others}.items():
         over = f"{FEATURES} over {name}"
         blocks += [SmoothedFeatures(columns, own, a, f"{over}, {a:g}") for a in RESTARTS]

@@ -24,10 +24,12 @@ from graphuq.graphs.inputs import Features
 from graphuq.graphs.principal import PrincipalComponents
 from graphuq.spectrum.feature_block import FeatureBlock, with_constant
 from graphuq.spectrum.laplacian import Laplacian
+from graphuq.spectrum.powers import power_weights
 from graphuq.spectrum.precision import Precision
+from graphuq.utils.checks import require_integer
 from graphuq.utils.concurrency import cached_property
 
-POWER = 2  # of the covariance H Hᵀ; docs/archive/choices.md
+POWER = 2  # p; docs/archive/choices.md
 MAX_NUMBERS, N_DIRECTIONS = 1_000_000, 300  # of features; directions in place of larger ones
 TOLERANCE = 1e-6  # relative residual of the smoothed features
 
@@ -38,7 +40,7 @@ class SmoothedFeatures(FeatureBlock):
 
     Features are centred, smoothed, centred again over the nodes that have any, and each row is
     divided by its length, so that nodes of few and of many words have the same variance. Of these
-    rows H the covariance is ``1 + c (H Hᵀ)²``, half of which is the constant. A row of zeros has
+    rows H the covariance is ``1 + c (H Hᵀ)^p``, half of which is the constant. A row of zeros has
     the constant alone.
 
     Attributes
@@ -51,11 +53,13 @@ class SmoothedFeatures(FeatureBlock):
     restart : float, default 0.1
         a, in (0, 1]. 1: the features themselves.
     name : str, default "smoothed features"
+    power : int, default 2
+        p, from 1 on. Large powers leave the directions in which rows vary most.
 
     Raises
     ------
     InvalidInput
-        If features are not rows of finite numbers, one a node, or ``restart`` is out of range.
+        If features are not rows of finite numbers, one a node, or a number is out of range.
 
     Examples
     --------
@@ -69,10 +73,12 @@ class SmoothedFeatures(FeatureBlock):
     graph: Graph
     restart: float = 0.1
     name: str = "smoothed features"
+    power: int = POWER
 
     def __post_init__(self) -> None:
         super().__post_init__()
         require(0 < self.restart <= 1, "restart", f"{self.restart!r}", "use a number in (0, 1]")
+        require_integer("power", self.power, minimum=1)
         n_rows = np.shape(self.features)[0]
         require(
             n_rows == self.graph.n_nodes,
@@ -86,8 +92,8 @@ class SmoothedFeatures(FeatureBlock):
         """Columns F with ``F Fᵀ`` the covariance, none if no row is different from the others."""
         rows = unit_rows(smoothed(columns_of(self.features), self.graph, self.restart))
         scores, variances = PrincipalComponents(rows, centred=False).of(standardised=False)
-        shares = variances / variances.max(initial=0.0)
-        return with_constant(scores * shares ** ((POWER - 1) / 2))
+        weights = power_weights(variances, self.power)
+        return with_constant(scores[:, weights > 0] * weights[weights > 0])
 
 
 def columns_of(features: Features) -> Float[np.ndarray, "N m"]:
