@@ -6,6 +6,7 @@ import numpy as np
 from jaxtyping import Float
 
 from graphuq.utils.arrays import Array
+from graphuq.utils.special_functions import uniform_quadrature
 from graphuq.utils.with_jax import eqx, jax, jnp, with_dtype
 
 QUADRATURE_NODES = 64  # nodes of the quadrature on each half-line
@@ -51,7 +52,7 @@ def _with_derivatives(likelihood: Any, mean: Array, variance: Array, y: Array) -
 
 @eqx.filter_jit
 def _mean_sign(likelihood: Any, mean: Array, variance: Array, y: Array) -> Array:
-    nodes, weights = np.polynomial.legendre.leggauss(QUADRATURE_NODES)
+    nodes, weights = uniform_quadrature(QUADRATURE_NODES)
     deviation = jnp.sqrt(variance)
 
     def log_mass(sign: float) -> Array:

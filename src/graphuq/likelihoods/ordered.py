@@ -11,7 +11,7 @@ from graphuq.likelihoods.multiclass import codes
 from graphuq.utils.arrays import Array, array_namespace, is_of_jax
 from graphuq.utils.checks import describe, require_scale
 from graphuq.utils.part import part_field
-from graphuq.utils.special_functions import log_normal_cdf
+from graphuq.utils.special_functions import log_normal_cdf, uniform_quadrature
 
 REMEDY = "give K − 1 finite numbers, each larger than the one before"
 NOISE_REMEDY = "give a number γ > 0; how much of a label is noise, the scale of the prior tells"
@@ -156,7 +156,7 @@ class Ordered(Likelihood):
 
     def tilted_label_mean(self, mean: PerLabel, variance: PerLabel, y: PerLabel) -> PerLabel:
         """Return ``E sign(u)`` under likelihood × Gaussian, by quadrature on each half-line."""
-        nodes, weights = np.polynomial.legendre.leggauss(SIDE_NODES)
+        nodes, weights = uniform_quadrature(SIDE_NODES)
         std, sides = np.sqrt(variance), []
         for sign in (1.0, -1.0):
             near = np.maximum(sign * mean - SIDE_WIDTH * std, 0.0)
