@@ -53,6 +53,11 @@ def test_the_evidence_finds_what_is_useful():
     assert share_on(both, "graph") < share_on(noise, "graph")
 
 
+@pytest.fixture(scope="module")
+def of_arrays():
+    return gq.GraphClassifier(USEFUL, inference=EP).fit(SIGNAL, Y)
+
+
 @pytest.mark.parametrize(
     "kind",
     [
@@ -64,8 +69,8 @@ def test_the_evidence_finds_what_is_useful():
     ],
     ids=["Graph", "csr_array", "coo_matrix", "NetworkX", "dictionary"],
 )
-def test_every_kind_of_graph_takes_features(kind):
-    expected = gq.GraphClassifier(USEFUL, inference=EP).fit(SIGNAL, Y)
+def test_every_kind_of_graph_takes_features(kind, of_arrays):
+    expected = of_arrays
     for X in (SIGNAL, pd.DataFrame(SIGNAL).rename(columns=str)):
         found = gq.GraphClassifier(kind(USEFUL), inference=EP).fit(X, Y)
         np.testing.assert_allclose(found.label_distributions_, expected.label_distributions_)

@@ -308,7 +308,8 @@ def test_an_interrupted_fit_goes_on_to_the_same_bytes(n_calls, fitted, data, tmp
     assert not list(again.store.folder.rglob("*scratch*"))
 
 
-@pytest.mark.parametrize("n_calls", [2, 20, 60])
+@pytest.mark.slow_after(1)
+@pytest.mark.parametrize("n_calls", [20, 2, 60])
 def test_a_full_disk_is_told_and_nothing_is_half_written(
     n_calls, fitted, data, tmp_path, monkeypatch
 ):

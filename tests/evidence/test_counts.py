@@ -187,6 +187,7 @@ CONTROLS = {
 }
 
 
+@pytest.mark.slow_after(1)
 @pytest.mark.parametrize("control", CONTROLS)
 def test_simulation_based_calibration(control):
     """The true field has a uniform place in its posterior (Talts et al. 2018); controls do not."""

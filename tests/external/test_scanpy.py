@@ -176,6 +176,7 @@ def test_values_that_mean_no_type(empty):
     assert adata.obs["gq"].cat.categories[-1] == ("?" if empty == "?" else "Unknown")
 
 
+@pytest.mark.slow_after(2)
 @pytest.mark.parametrize("word", ["unknown", "Unassigned", "NA", "nan", "-"])
 def test_words_for_no_type_are_taken_so_and_named(word):
     adata, expected = cells(12), cells(12)

@@ -52,6 +52,7 @@ def test_errors_change_with_the_probabilities(n_classes):
         assert abs(change[0, k] / found.mcse[0, k] - 1) < 1e-3
 
 
+@pytest.mark.slow_after(1)
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_an_average_over_blocks_is_sharpened(n_classes, tmp_path):
     X, y = data(n_classes)

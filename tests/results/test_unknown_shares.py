@@ -173,7 +173,8 @@ def test_many_labels_of_two_classes_leave_the_shares_to_unlabelled_nodes(of_two)
     assert weigh_shares(fitted((X, few, codes)).result_.posterior)
 
 
-@pytest.mark.parametrize("labels", ["unequal", "with_few_of_the_largest", "of_two"])
+@pytest.mark.slow_after(2)
+@pytest.mark.parametrize("labels", ["unequal", "of_two", "with_few_of_the_largest"])
 def test_new_rows_and_files_have_the_same_shares(labels, request, tmp_path):
     clouds = request.getfixturevalue(labels)
     classifier = fitted(clouds, "by-class")
