@@ -179,7 +179,8 @@ def test_their_error_is_that_of_exact_draws():
     a standard deviation of 0.006 of both; the bounds are three of them away.
     """
     target = posterior(3)
-    mixture = gq.infer(target).answer
+    result = gq.infer(target)
+    mixture, found = result.answer, result.diagnostics
     exact = gq.infer(target, ModelAverage(fields="gibbs"), n_samples=3_000, stop=None)
     nodes = np.setdiff1d(np.arange(200), target.labelled)
     rows, link = node_rows(target)[nodes], target.likelihood.link
@@ -190,7 +191,6 @@ def test_their_error_is_that_of_exact_draws():
         stated = error_by_draws(target, own, rows)
         assert expected - 0.01 < stated < expected + 0.04
     assert expected > 0.05  # of the larger fields
-    found = gq.infer(target).diagnostics
     assert found.acceptance is None
     assert found.probability_error < 0.045
     assert "differ from those of draws by about" in found.verdict
